@@ -45,12 +45,13 @@ OUTPUT = {
     "coterie.report.demo",
     "coterie.report.plan_figure",
     "coterie.report.ranking",
+    "coterie.report.statistics_page",
     "coterie.report.writing:refuse_existing_audit",
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",
     "coterie.statistics.prediction.rank_law:Basis",
-    "coterie.statistics.releasing.release_store:Published",
+    "coterie.statistics.releasing.released_files:Published",
 }
 # Services that no function stands for: the aggregator and the owner are processes.
 SERVICES = {

@@ -1,7 +1,9 @@
-"""95 % intervals cover the truth in at least 95 % of releases, for every kind of figure and at every edge.
+"""95 % intervals cover the truth in 93 to 97 % of releases, for every kind of figure and at every edge.
 
 Error rate: a right interval fails with probability 1e-3 per figure (binomial, 500 releases, fixed seed). An interval
-30 % too narrow covers about 88 % under Laplace noise and is rejected with probability .997: tested below.
+30 % too narrow covers about 88 % under Laplace noise and is rejected with probability .997: tested below. More than 97 %
+is right in two cases: noise wider than all that is possible, where the interval is the whole domain; and noise on whole
+numbers of a scale near 1, where the next narrower interval covers 92.7 %.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from coterie.statistics.specification.calculus import Range
 
 RUNS = 500
 LEAST = int(binom.ppf(1e-3, RUNS, 0.95))
+MOST = int(binom.ppf(1 - 1e-3, RUNS, 0.96))  # a simulated tail is off by up to 1 %
 SIZES = {"a": 0, "b": 1, "c": 3, "d": 12, "e": 36, "f": 948}
 RELATIONS = ["replace-one", "add-remove"]
 MEDIAN = {
@@ -49,7 +52,11 @@ def table(seed: int = 1) -> pa.Table:
 
 
 def planned(
-    relation: str, epsilon: str, statistics: dict[str, Any], equations: dict[str, str] | None = None
+    relation: str,
+    epsilon: str,
+    statistics: dict[str, Any],
+    equations: dict[str, str] | None = None,
+    records: int = 1000,
 ) -> Plan:
     schema = {"g": {"role": "keep"}, "s": {"role": "keep"}}
     used = sorted({name for entry in statistics.values() for name in entry.get("of", ())} | {"x"})
@@ -63,15 +70,17 @@ def planned(
         "budget": {"epsilon": epsilon},
         "statistics": statistics,
         "equations": equations or {},
-        "records": 1000,
+        "records": records,
     }
     return plan(read_specification(document), "square-root", report_losses=False)
 
 
-def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Range]]]:
+def released(
+    chosen: Plan, people: pa.Table | None = None, runs: int = RUNS
+) -> tuple[dict[str, float], list[dict[str, Range]]]:
     """The truth, and the intervals of many releases."""
     design = chosen.design
-    exact = compute(design, open_records(table()))
+    exact = compute(design, open_records(table() if people is None else people))
     budgets = np.array([float(budget) for budget in chosen.budgets])
     rows: list[float] = []
     for m in design.measurements:
@@ -82,7 +91,7 @@ def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Range]]]:
         )
     clean = design.reconstruction(budgets).linear(np.array([rows]))
     statistics, equations = evaluate(design, clean)
-    noisy = releasing.add_noise(design, exact, chosen.budgets, Noise.seeded(3), releases=RUNS)
+    noisy = releasing.add_noise(design, exact, chosen.budgets, Noise.seeded(3), releases=runs)
     replay = Replay.of(design, budgets)
     found = {name: float(value[0]) for name, value in {**statistics, **equations}.items()}
     return found, [replay.intervals(row) for row in noisy]
@@ -114,8 +123,7 @@ def test_small_and_empty_cells_are_covered(relation: str, epsilon: str, complete
     if epsilon == "0.1":  # on steps of one, narrow and right may hold the same whole numbers
         narrow = hits(truth, drawn, width=0.7)
         assert narrow["n[f]"] < LEAST, narrow
-        # Where nothing is cut off, intervals are not too wide either.
-        assert counted["n[f]"] <= binom.ppf(1 - 1e-3, RUNS, 0.97)
+        assert max(counted.values()) <= MOST, counted  # was 97.5 % and more for cells of 0 to 36 records
     assert all(
         found["n[a]"].upper > found["n[a]"].lower for found in drawn
     )  # never a point where noise was added
@@ -132,6 +140,10 @@ def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, 
     statistics = {name: {**entry, "by": GROUPS, "route": route} for name, entry in kinds.items()}
     counted = hits(*released(planned(relation, epsilon, statistics)))
     assert min(counted.values()) >= LEAST, counted
+    if route == "sums":  # those whose noise is not wider than their domain
+        fine = ["sum[d]", "sum[e]", "sum[f]", "mean[f]", "proportion[f]"]
+        fine += ["mean[e]", "proportion[e]", "variance[f]", "std[f]"] if epsilon == "1" else []
+        assert max(counted[name] for name in fine) <= MOST, counted
 
 
 @pytest.mark.parametrize(("relation", "epsilon"), [("replace-one", "0.1"), ("add-remove", "1")])
@@ -163,6 +175,21 @@ def test_equations_are_covered(relation: str, epsilon: str) -> None:
     }
     counted = hits(*released(planned(relation, epsilon, statistics, equations)))
     assert min(counted.values()) >= LEAST, counted
+    assert max(counted[name] for name in ("root", "product")) <= MOST, counted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_small_cell_is_covered_as_often_as_said(relation: str) -> None:
+    """Cells of 0 to 30 records, each over 2,000 releases."""
+    cells = {f"c{size}": size for size in range(31)}
+    group = np.repeat(list(cells), list(cells.values()))
+    people = pa.table({"g": group, "s": group, "x": np.zeros(len(group))})
+    statistics = {"n": {"kind": "count", "by": {"g": list(cells)}}, "all": {"kind": "count"}}
+    chosen = planned(relation, "0.2", statistics, records=len(group))
+    counted = hits(*released(chosen, people, runs=2000))
+    least, most = binom.ppf([1e-3, 1 - 1e-3], 2000, [0.95, 0.96])
+    assert least <= min(counted.values()) <= max(counted.values()) <= most, counted
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

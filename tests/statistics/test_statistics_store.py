@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -12,11 +13,13 @@ import pyarrow as pa
 import pytest
 from statistics_people import document, population
 
+from coterie import make_key, verify
 from coterie.errors import OutputError, ParameterError
 from coterie.publication.ledger import Ledger
 from coterie.statistics import read_specification, release
 from coterie.statistics.releasing import publishing
 from coterie.statistics.releasing.release_store import store_folder
+from coterie.statistics.releasing.tidy_table import ENDINGS
 
 
 def test_another_file_gets_the_same_bytes_and_nothing_is_drawn(tmp_path: Path) -> None:
@@ -66,15 +69,57 @@ def test_other_data_do_not_get_the_file_of_these(tmp_path: Path) -> None:
         release(specification, population(seed=12), tmp_path / "one.csv")
 
 
-def test_another_ending_is_refused_with_a_ledger_and_without(tmp_path: Path) -> None:
+def test_another_ending_is_the_same_release_with_a_ledger_and_without(tmp_path: Path) -> None:
     specification = read_specification(document())
-    release(specification, population(), tmp_path / "one.csv")
-    with pytest.raises(OutputError, match=r"stored already, as \.csv"):
-        release(specification, population(), tmp_path / "one.json")
     Ledger.add_population(tmp_path / "ledger.sqlite", "people", "10")
-    release(specification, population(), tmp_path / "paid.csv", ledger=tmp_path / "ledger.sqlite")
-    with pytest.raises(OutputError, match=r"stored already, as \.csv"):
-        release(specification, population(), tmp_path / "paid.json", ledger=tmp_path / "ledger.sqlite")
+    for ledger in (None, tmp_path / "ledger.sqlite"):
+        first = release(specification, population(), tmp_path / f"{bool(ledger)}.csv", ledger=ledger)
+        for ending in ENDINGS:
+            path = tmp_path / f"{bool(ledger)}-again{ending}"
+            again = release(specification, population(), path, ledger=ledger)
+            assert again.again
+            assert again.to_frame().equals(first.to_frame())
+            assert verify(path).certificate == again.certificate
+            assert again.certificate.guarantee == first.certificate.guarantee
+            assert release(specification, population(), path, ledger=ledger).content == again.content
+    assert Ledger.inspect(tmp_path / "ledger.sqlite").balance("people").spent == 2
+
+
+def test_other_files_of_a_signed_release_are_signed(tmp_path: Path) -> None:
+    specification, key = read_specification(document()), tmp_path / "key"
+    mark = make_key(key)
+    release(specification, population(), tmp_path / "one.csv", sign=key)
+    with pytest.raises(ParameterError, match="signed too"):
+        release(specification, population(), tmp_path / "one.json")
+    release(specification, population(), tmp_path / "one.json", sign=key)
+    assert verify(tmp_path / "one.json", key=mark).signer_trusted
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json"])
+def test_what_an_earlier_version_stored_is_given_in_every_format(tmp_path: Path, ending: str) -> None:
+    """Six columns, and no raw measurements: `0.1.0` before tidy tables."""
+    specification = read_specification(document())
+    release(specification, population(), tmp_path / f"new{ending}")
+    (entry,) = store_folder().glob("*.json")
+    stored = json.loads(entry.read_text())
+    row = {"name": "n[yes]", "what": "statistic", "value": 600.0, "lower_95": 590.0, "upper_95": 610.0}
+    row["expected_absolute_error"] = 5.1
+    content = json.dumps({"release": "costs", "guarantee": "", "plan": "", "values": [row]}, indent=2) + "\n"
+    if ending == ".csv":
+        content = f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
+    certificate = json.loads(stored["certificate"])
+    certificate["digest"]["value"] = hashlib.sha256(content.encode()).hexdigest()
+    older = {"certificate": json.dumps(certificate), "content": content, "ending": ending}
+    entry.write_text(json.dumps(older))
+    for wanted in ENDINGS:
+        path = tmp_path / f"old{wanted}"
+        again = release(specification, population(), path)
+        assert again.again
+        assert again.values == [row]
+        assert verify(path).certificate.plan == certificate["plan"]
+    assert (tmp_path / f"old{ending}").read_text() == content
+    with pytest.raises(OutputError, match="were not kept"):
+        release(specification, population(), tmp_path / f"old{ending}", raw=tmp_path / "raw.json")
 
 
 @pytest.mark.parametrize("first_paid", [False, True])

@@ -18,10 +18,11 @@ from coterie.cli.output import console, note, print_json, promise_line, say, spi
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
 from coterie.report.plan_figure import UNITS, plan_figure
+from coterie.report.statistics_page import statistics_page
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
-from coterie.statistics.releasing.release_store import Published
+from coterie.statistics.releasing.released_files import Published
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -74,11 +75,22 @@ def plan_command(
 def release_command(
     specification: Spec,
     data: Annotated[str, Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")],
-    output: Annotated[Path, Option("--output", "-o", help="The released file (.csv or .json).")],
+    output: Annotated[
+        Path, Option("--output", "-o", help="The released file (.csv, .json, .parquet or .arrow).")
+    ],
     table: DatabaseTable = None,
     allocator: ByName = DEFAULT,
     ledger: LedgerToCharge = None,
     sign: SignWith = None,
+    raw: Annotated[
+        Path | None,
+        Option(
+            help="Also write the noisy measurements as drawn (.json), which analysts can average. No extra cost."
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, Option(help="Also write a page for people (.html): tables, error bars, the plan.")
+    ] = None,
     seed: NoiseSeed = None,
     solve: Solve = None,
     split: Split = None,
@@ -92,10 +104,14 @@ def release_command(
 
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
-    given = asked(locals()) | {"solve": _asks_to_solve(solve)}
+    given = asked(locals(), "page") | {"solve": _asks_to_solve(solve)}
     with spinner("Reading", quiet=as_json) as tell:
         published = statistics.release(**given, progress=tell)
-    report_release(published, as_json)
+        if page is not None:
+            tell("Drawing the page")
+            taken: list[str | Path] = [specification, data, output, *([] if raw is None else [raw])]
+            stage_bytes(statistics_page(published).encode(), page, force=True, inputs=taken).publish()
+    report_release(published, page, as_json)
 
 
 @app.command("sql")
@@ -284,19 +300,22 @@ def _that_fit(names: list[str], room: int) -> list[str]:
     return shown
 
 
-def report_release(published: Published, as_json: bool) -> None:
+def report_release(published: Published, page: Path | None, as_json: bool) -> None:
     certificate = published.certificate
     if as_json:
         print_json(
             {
                 "output": str(published.path),
                 "certificate": str(published.certificate_path),
+                "raw": None if published.raw_path is None else str(published.raw_path),
+                "page": None if page is None else str(page),
                 "again": published.again,
                 "plan": certificate.plan,
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
                 "notes": list(certificate.notes),
                 "warning": published.warning or None,
                 "outdated": published.outdated or None,
+                "values": published.values,
             }
         )
         return
@@ -312,6 +331,10 @@ def report_release(published: Published, as_json: bool) -> None:
     if published.warning:
         warn(f"{published.warning}.")
     console.print(f"Certificate: {escape(str(published.certificate_path))}")
+    if published.raw_path is not None:
+        console.print(f"Raw measurements: {escape(str(published.raw_path))}, with a certificate of their own")
+    if page is not None:
+        console.print(f"Page: {escape(str(page))}")
 
 
 def _show_values(published: Published) -> None:

@@ -16,11 +16,10 @@ UNITS = {
 }
 
 
-def plan_figure(plan: Plan) -> Figure:
-    """First the scores (with two standard errors), then each target's expected error and 95 % point."""
-    unit = UNITS[plan.specification.relative_to]
+def scores_figure(plan: Plan) -> Figure:
+    """The score of every allocator, with two standard errors."""
     rows = [row for row in plan.rows if not row.not_applicable]
-    scores = intervals(
+    return intervals(
         [
             IntervalRow(
                 row.allocator,
@@ -31,13 +30,19 @@ def plan_figure(plan: Plan) -> Figure:
             )
             for row in rows
         ],
-        axis=f"score: weighted mean of error ÷ {unit} (smaller is better)",
-        caption="",
+        axis="score (smaller is better)",
+        caption=f"Score: the weighted mean of error ÷ {UNITS[plan.specification.relative_to]}.",
         log=bool(rows) and max(row.score for row in rows) > 20 * min(row.score for row in rows) > 0,
         first="allocator",
         interval="two standard errors",
         looks=[("chosen allocator", ("star", 3)), ("other allocators", ("circle", 7))],
     )
+
+
+def plan_figure(plan: Plan) -> Figure:
+    """First the scores, then each target's expected error and 95 % point."""
+    unit = UNITS[plan.specification.relative_to]
+    scores = scores_figure(plan)
     targets = {target.name: target for target in plan.design.metric.targets}
     errors = [error for error in plan.errors if error.name in targets][:MOST_ROWS]
     drawn = [
@@ -51,7 +56,7 @@ def plan_figure(plan: Plan) -> Figure:
     ]
     expected = intervals(
         drawn,
-        axis=f"absolute error ÷ {unit} (numbers on the right: not divided)",
+        axis="relative error (on the right: absolute)",
         caption="",
         mark_words="95 % of releases are within",
         looks=[("expected error", ("circle", 1))],
@@ -59,8 +64,9 @@ def plan_figure(plan: Plan) -> Figure:
         first="statistic",
     )
     caption = (
-        f"{plan.specification.budget}, {plan.specification.neighbours}. Above: the score of every allocator. "
-        f"Below: expected errors of the statistics under '{plan.allocator}'."
+        f"{plan.specification.budget}, {plan.specification.neighbours}. Above: the score of every allocator, which is "
+        f"the weighted mean of relative errors. Below: expected errors of the statistics under '{plan.allocator}'. "
+        f"Relative: divided by {unit}."
     )
     more = f" {len(plan.errors) - MOST_ROWS} more are not drawn." if len(plan.errors) > MOST_ROWS else ""
     return replace(

@@ -1,4 +1,4 @@
-"""write_report(): the pages, figures and tables of a comparison or an audit, in one folder."""
+"""write_report(): the pages, figures and tables of a comparison, an audit or released statistics, in one folder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_figure, audit_page
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import Verdict
+from coterie.report.statistics_page import statistics_page
+from coterie.statistics.releasing.released_files import Published
 
 _SECONDS = 30.0  # of attacks on the examples of a comparison
 AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
@@ -21,17 +23,17 @@ AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
 def write_report(
     result: Any, folder: str | Path, *, force: bool = False, audit_seconds: float | None = _SECONDS
 ) -> Verdict | None:
-    """Write what a comparison or an audit found as a page that opens offline, with its figures and tables.
+    """Write a comparison, an audit or released statistics as a page that opens offline, with its figures and tables.
 
     Parameters
     ----------
-    result : Comparison or Audit
-        What `compare`, `audit` or `audit_method` returned.
+    result : Comparison, Audit or Published
+        What `compare`, `audit`, `audit_method` or `statistics.release` returned.
     folder : str or Path
         A comparison writes report.html, results.csv, results.parquet, attributes.parquet and figures/ into it; an
-        audit audit.html, audit.json and audit.png. Do not publish the latter.
+        audit audit.html, audit.json and audit.png. Do not publish the latter. Statistics write statistics.html.
     force : bool, default False
-        Replace the files of an earlier audit.
+        Replace the files of an earlier audit, or an earlier statistics.html.
     audit_seconds : float, optional
         For how long to attack the example releases of a comparison, in all; None: not at all.
 
@@ -63,10 +65,14 @@ def write_report(
     if isinstance(result, Audit):
         _write_audit(result, folder, force=force)
         return None
+    if isinstance(result, Published):
+        folder.mkdir(parents=True, exist_ok=True)
+        stage_bytes(statistics_page(result).encode(), folder / "statistics.html", force=force).publish()
+        return None
     if not isinstance(result, Comparison):
         raise ParameterError(
             f"There is no report for a result of type {type(result).__name__}.",
-            "Give a Comparison or an Audit.",
+            "Give a Comparison, an Audit or Published statistics.",
         )
     if result.table is None:
         raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")

@@ -13,7 +13,7 @@ from coterie.statistics.planning.choosing import plan
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.solving import solve_budget
 from coterie.statistics.releasing.publishing import release
-from coterie.statistics.releasing.release_store import Published
+from coterie.statistics.releasing.released_files import Published
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification
 from coterie.statistics.sql.queries import from_sql

@@ -39,16 +39,18 @@ def intervals(
     first: str = "",
     interval: str = "95 % interval",
     title: str = "",
+    bars: bool = False,
 ) -> Figure:
     """`axis` says what is counted, with its unit; `mark_words` what the diamonds mean; `looks` what colours and shapes mean.
 
     `shares`: values from 0 to 1, shown as percentages on a full axis. `log`: positive values on a log axis.
+    `bars`: from zero to each value, instead of a mark.
     """
     words: Callable[[float], str] = percent if shares else number
     whiskers = any(row.low is not None for row in rows)
     panel = adaptive(
         f"{axis}, one row for each of {len(rows)}",
-        lambda width: _draw(rows, width, axis, words, shares=shares, log=log),
+        lambda width: _draw(rows, width, axis, words, shares=shares, log=log, bars=bars),
     )
     keys = [shape_key(said, *look) for said, look in looks or [(axis, PLAIN)]]
     if whiskers:
@@ -76,6 +78,7 @@ def _draw(
     *,
     shares: bool,
     log: bool,
+    bars: bool,
 ) -> Drawing:
     """On a phone the name stands above its row instead of beside it."""
     stacked = width < WIDE
@@ -96,11 +99,15 @@ def _draw(
             parts.append(text(room - 10, y + 4, row.name, anchor="end", width=room - 10))
             parts.append(text(width - 2, y + 4, said, anchor="end", width=right - 8, class_="value"))
         parts.append(line(across.start, y, across.end, y, "track"))
+        if bars:
+            ends = sorted((across.at(0), across.at(row.value)))
+            parts.append(box(ends[0], y - 7, ends[1] - ends[0], 14, "q2"))
         if row.mark is not None:
             parts.append(mark("diamond", across.at(row.mark), y, 8, size=1.1, hollow=True))
         if row.low is not None and row.high is not None:
             parts += _whisker(across.at(row.low), across.at(row.high), y, row.look[1])
-        parts.append(mark(row.look[0], across.at(row.value), y, row.look[1], size=0.8))
+        if not bars:
+            parts.append(mark(row.look[0], across.at(row.value), y, row.look[1], size=0.8))
         compared = f"\ncompared with {words(row.mark)}" if row.mark is not None else ""
         between = f" ({_between(row, words)})" if row.low is not None else ""
         tip = f"{row.name}\n{row.said or words(row.value)}{between}{compared}"

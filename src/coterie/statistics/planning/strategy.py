@@ -11,8 +11,8 @@ Kronecker products of them (OPT_⊗) and weighted marginals (Def. 9, OPT_M); bes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -38,6 +38,10 @@ class Strategy:
     name: str
     rows: NDArray[np.int64] | None
     grid: int = 1
+    tried: Mapping[str, float] = field(default_factory=dict)  # how many times its errors each candidate has
+
+
+EVERY_CELL = Strategy("every cell", None)
 
 
 def columns_of(rows: Floats, gaussian: bool) -> Floats:
@@ -47,7 +51,7 @@ def columns_of(rows: Floats, gaussian: bool) -> Floats:
 
 def strategies(cells: Cells, wanted: Floats, weights: Floats, gaussian: bool) -> Iterator[Strategy]:
     """Candidates for what is wanted (targets × cells, each with its weight), without the one that measures as asked."""
-    yield Strategy("every cell", None)
+    yield EVERY_CELL
     places = cells.places()
     busy = [axis for axis in range(places.shape[1]) if len(np.unique(places[:, axis])) > 1]
     small = 2 < len(cells) <= MOST_DENSE

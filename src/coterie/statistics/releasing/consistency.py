@@ -8,6 +8,7 @@ noise. Least squares is linear, which keeps that law; the interval is cut to wha
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,7 +21,7 @@ from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.noise_model import REPLICATES, absolute_quantile, points
 from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.reconstruction import Reconstruction
-from coterie.statistics.prediction.target_error import PredictedError, Quantity
+from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.calculus import Linear, Range, Tape, range_of, ratio_form
 from coterie.statistics.specification.equations import Expression, Op, name, names_in
 
@@ -120,17 +121,28 @@ class Replay:
             target, inputs = error.target, error.inputs
             inside, outside = peel(target.expression)
             if len(inputs) == 1 and inside.op is Op.NAME and inputs[0] in free:
-                only = inputs[0]
-                paid = float(self.budgets[design.metric.source_of[only]])
-                reach = _reach(design.metric.quantities[only], paid, level)
-                at = _inside(outside, float(centre[only]))
-                ends = [at - reach, at + reach]
+                ends = self._alone(inputs[0], float(centre[inputs[0]]), _cut(outside), level)
             else:
                 ends = drawn.ends(inside, outside, level)
             shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
             possible = _possible(target.expression)
             found[target.name] = Range(max(shown[0], possible.lower), min(shown[-1], possible.upper))
         return found
+
+    def _alone(self, quantity: int, centre: float, cut: Range, level: float) -> list[float]:
+        """Of one number as it was measured."""
+        measured = self.design.metric.quantities[quantity]
+        paid = float(self.budgets[self.design.metric.source_of[quantity]])
+        if isinstance(measured.law, RankLaw):
+            at, reach = cut.clip(centre), measured.law.within(paid, level)
+            return [at - reach, at + reach]
+        scale = float(measured.law.scale(paid))
+
+        def ends(at: float, level: float) -> tuple[float, float]:
+            reach = absolute_quantile(measured.family, scale, level)
+            return at - reach, at + reach
+
+        return near_a_bound(ends, centre, cut, level)
 
 
 def _expected_rows(design: Design) -> Floats:
@@ -174,11 +186,13 @@ class _Drawn:
             return self._bent(inside, outside, level)
         top, bottom = form
         if not bottom.coefficients:
-            at, moved = self._linear(top)
-            limits = _possible(inside)
-            at = limits.clip(_inside(outside, at))
-            low, high = _tails(moved, level)
-            return [at - high, at - low]
+            centre, moved = self._linear(top)
+
+            def ends(at: float, level: float) -> tuple[float, float]:
+                low, high = _tails(moved, level)
+                return at - high, at - low
+
+            return near_a_bound(ends, centre, _both(_cut(outside), _possible(inside)), level)
         return self._ratio(top, bottom, inside, outside, level)
 
     def _linear(self, form: Linear) -> tuple[float, Floats]:
@@ -195,26 +209,18 @@ class _Drawn:
         if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
             finite = [end for end in (limits.lower, limits.upper) if math.isfinite(end)]
             return [*finite, *self._bent(inside, outside, level)]
-        middle = limits.clip(a / b)
-        first, last = _tails(a_moved - middle * b_moved, level)
 
-        beyond = _beyond(len(a_moved), level)
+        rest = b - b_moved  # what the divisor would be without its noise; a few draws may turn it round
+        sound = rest * b > 0.0
+        turned = len(rest) - int(np.count_nonzero(sound))
 
-        def within(ratio: float) -> bool:
-            """Does (middle − ratio)·b lie between the tails? Counting is cheaper than finding the tails."""
-            draws, at = a_moved - ratio * b_moved, (middle - ratio) * b
-            return bool(np.count_nonzero(draws <= at) > beyond and np.count_nonzero(draws >= at) > beyond)
+        def ends(middle: float, level: float) -> tuple[float, float]:
+            """(middle − θ)·b is a draw of top − θ·bottom for θ = (middle·b − top)/(b − bottom): their tails."""
+            ratios = (middle * b - a_moved[sound]) / rest[sound]
+            beyond = max(_beyond(len(rest), level) - turned, 0)
+            return _at_ends(ratios, beyond)
 
-        ends = []
-        for side, limit in ((-1.0, limits.lower), (1.0, limits.upper)):
-            edge, step = middle, side * (last - first) / abs(b) / 8.0
-            while step and side * edge < side * limit and within(edge + step) and abs(step) < 1e300:
-                edge, step = edge + step, 2.0 * step
-            for _ in range(14):
-                step /= 2.0
-                edge = edge + step if within(edge + step) else edge
-            ends.append(edge)
-        return ends
+        return near_a_bound(ends, a / b, limits, level)
 
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
@@ -225,13 +231,16 @@ class _Drawn:
         here = float(tape.value(centre))
         low, high = _tails(tape.value({name: centre[name] + moved[name] for name in moved}) - here, level)
         first, last = _tails(tape.value({name: centre[name] - moved[name] for name in moved}), level)
-        middle = _inside(outside, here)
+        middle = _cut(outside).clip(here)
         return [middle - high, middle - low, first, last]
 
 
 def _tails(draws: Floats, level: float) -> tuple[float, float]:
     """The two ends that hold this share of the draws, rounded outwards where draws are tied."""
-    beyond = _beyond(len(draws), level)
+    return _at_ends(draws, _beyond(len(draws), level))
+
+
+def _at_ends(draws: Floats, beyond: int) -> tuple[float, float]:
     last = len(draws) - 1 - beyond
     parted = np.partition(draws, (beyond, last))
     return float(parted[beyond]), float(parted[last])
@@ -246,27 +255,48 @@ def _possible(expression: Expression) -> Range:
     return range_of(expression, {})
 
 
-def _reach(quantity: Quantity, budget: float, level: float) -> float:
-    if isinstance(quantity.law, RankLaw):
-        return quantity.law.within(budget, level)
-    return absolute_quantile(quantity.family, float(quantity.law.scale(budget)), level)
+def near_a_bound(
+    ends: Callable[[float, float], tuple[float, float]], centre: float, cut: Range, level: float
+) -> list[float]:
+    """An interval that covers as often as it says also where the truth lies at a bound; `ends(at, level)` without one.
 
-
-def _inside(outside: Expression, at: float) -> float:
-    """The point nearest to `at` that the outside does not cut off.
-
-    A count measured as −50 is shown as 0. Its interval then starts at 0 and reaches as far as that of a measured 0,
-    so it is never empty, and never narrower than cutting alone would make it.
+    A count measured as −50 is shown as 0, and its interval is that of a measured 0: never empty. So a small truth is
+    never above its interval, and the lower end may miss it twice as often as elsewhere: up to `reach`, the upper end
+    of an interval around the bound. The same at an upper bound; not where noise is wider than what is possible.
     """
+    at = cut.clip(centre)
+    low, high = ends(at, level)
+    width = high - low
+    if low - width > cut.lower and high + width < cut.upper:
+        return [low, high]
+    hair = 1e-5 * width  # on whole steps a truth may lie exactly there
+    reach = ends(cut.lower, level)[1] + hair if math.isfinite(cut.lower) else -math.inf
+    other = ends(cut.upper, level)[0] - hair if math.isfinite(cut.upper) else math.inf
+    if reach > other:
+        return [low, high]
+    nearer = ends(at, 2.0 * level - 1.0)
+    if math.isfinite(cut.lower):
+        low = min(nearer[0], max(low, reach))
+    if math.isfinite(cut.upper):
+        high = max(nearer[1], min(high, other))
+    return [low, high]
+
+
+def _both(one: Range, other: Range) -> Range:
+    return Range(max(one.lower, other.lower), min(one.upper, other.upper))
+
+
+def _cut(outside: Expression) -> Range:
+    """Where the outside cuts off what is inside."""
     while outside.arguments and outside.arguments[0] != name(INNER):
         outside = outside.arguments[0]
     if outside.op is Op.CLAMP:
-        return min(max(at, outside.arguments[1].number), outside.arguments[2].number)
+        return Range(outside.arguments[1].number, outside.arguments[2].number)
     if outside.op is Op.MAX:
-        return max(at, outside.arguments[1].number)
+        return Range(outside.arguments[1].number, math.inf)
     if outside.op is Op.MIN:
-        return min(at, outside.arguments[1].number)
-    return max(at, 0.0) if outside.op is Op.SQRT else at
+        return Range(-math.inf, outside.arguments[1].number)
+    return Range(0.0, math.inf) if outside.op is Op.SQRT else Range(-math.inf, math.inf)
 
 
 INNER = "inside"

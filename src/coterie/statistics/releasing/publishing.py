@@ -6,36 +6,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from coterie.errors import OutputError, ParameterError
-from coterie.promise.certificate import Certificate
-from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import publish_files
-from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.choosing import ReleaseRequest
 from coterie.statistics.planning.plan import read_split
-from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, purpose_of
+from coterie.statistics.releasing.certificate import certify_statistics, promise, purpose_of
+from coterie.statistics.releasing.raw_measurements import raw_bytes
 from coterie.statistics.releasing.records import RecordSource, open_records
-from coterie.statistics.releasing.release_store import (
+from coterie.statistics.releasing.release_store import ReleaseStore, in_ledger, my_turn, open_store
+from coterie.statistics.releasing.released_files import (
     Kept,
+    Outputs,
     Published,
-    ReleaseStore,
-    as_bytes,
-    certificate_path,
     changed,
-    in_ledger,
-    my_turn,
     on_disk,
-    open_store,
     outdated,
-    refuse_existing,
-    require_ending,
+    signed,
 )
 from coterie.statistics.releasing.releasing import make_release
+from coterie.statistics.releasing.tidy_table import figures_table, written
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification
 
@@ -55,6 +49,7 @@ def release(
     seed: int | None = None,
     ledger: str | Path | Ledger | None = None,
     sign: str | Path | None = None,
+    raw: str | Path | None = None,
     as_in_paper: bool = False,
     solve: bool = False,
     split: Mapping[str, Number] | str | Path | None = None,
@@ -72,7 +67,7 @@ def release(
     data : frame, str or Path
         A frame, a file, or the address of a database (with `table`).
     output : str or Path
-        The released file, .csv or .json. The certificate goes beside it.
+        The released file, .csv, .json, .parquet or .arrow: one row per figure. The certificate goes beside it.
     table : str, optional
         The table to read, where `data` is the address of a database.
     allocator : str
@@ -83,6 +78,9 @@ def release(
         The ledger to charge. The specification names the population.
     sign : str or Path, optional
         An Ed25519 key file to sign the certificate with.
+    raw : str or Path, optional
+        A .json file for the noisy measurements as they were drawn, before anything is fitted or cut at zero: analysts
+        can average them over releases. The same draw, at no further cost; with a certificate of its own.
     as_in_paper : bool, default False
         As the paper does it, with sensitivities from the data. Not differentially private.
     solve : bool, default False
@@ -131,11 +129,7 @@ def release(
         specification = read_specification(specification)
     if isinstance(split, str | Path):
         split = read_split(Path(split))
-    target = Path(output)
-    if target.suffix.lower() not in (".csv", ".json"):
-        raise OutputError("The release is written as .csv or .json.", "Choose such a name for the output.")
-    if not target.parent.is_dir():
-        raise OutputError(f"There is no folder {target.parent}.", "Make it, or choose another place.")
+    outputs = Outputs(Path(output), None if raw is None else Path(raw), None if sign is None else Path(sign))
     if ledger is not None and seed is not None:
         raise ParameterError(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
@@ -143,8 +137,8 @@ def release(
     request = ReleaseRequest(specification, allocator, seed, as_in_paper, solve, split or {})
     source = open_records(data, table)
     book = ledger.path if isinstance(ledger, Ledger) else ledger
-    draw = partial(_finished, request, source, target, sign, progress)
-    published = _once(request, source, target, None if book is None else Path(book), draw)
+    draw = partial(_finished, request, source, outputs, progress)
+    published = _once(request, source, outputs, None if book is None else Path(book), draw)
     if not published.again:
         return published
     note = outdated(published.certificate, request.paid, as_in_paper=as_in_paper)
@@ -154,83 +148,70 @@ def release(
 def _once(
     request: ReleaseRequest,
     source: RecordSource,
-    target: Path,
+    outputs: Outputs,
     ledger: Path | None,
     draw: Callable[[], Kept],
 ) -> Published:
     """The stored release, or a new one: never a second draw."""
     specification = request.specification
     if request.seed is not None:  # the same noise whenever it is asked for: nothing to keep
-        there = on_disk(target, request.digest, specification)
-        return there or _published(draw(), target, again=False)
+        standing = [on_disk(path, request.digest, specification) for path in outputs.paths]
+        if None not in standing:
+            return _at(outputs, request, again=True)
+        return _published(draw(), outputs, request, again=standing[-1] is not None)
     if ledger is None:
-        return _through_store(request, source, target, draw)
+        return _through_store(request, source, outputs, draw)
     mark = request.fingerprint(source)
-    purpose = purpose_of(request.paid, request.as_in_paper, str(target.absolute()), mark)
+    purpose = purpose_of(request.paid, request.as_in_paper, str(outputs.figures.absolute()), mark)
     turn = my_turn(ledger, purpose.population, purpose.method)
     with (
         turn,
         open_store(request.name, request.place(source), required=False) as store,
         Ledger.open(ledger) as book,
     ):
-        stored = in_ledger(book, specification, request.digest, purpose, target)
-        if stored is not None:
-            return stored
-        refuse_existing(target)
+        kept = in_ledger(book, specification, request.digest, purpose, store)
+        if kept is not None:
+            return _published(kept, outputs, request, again=True)
+        outputs.refuse_existing()
         book.book().afford(purpose)
-        made = _drawn(store, request, target)  # without a ledger, earlier: now it is paid for
+        made = _drawn(store, request)  # without a ledger, earlier: now it is paid for
         if made is None:
             made = draw()
             store.keep(made)
-        files = made.files(target)
+        files = made.files(outputs, specification)
         publish_files(lambda: files, ledger=book, purpose=purpose)
-        return made.at(target, again=False)
+        return _at(outputs, request, again=False)
 
 
 def _through_store(
-    request: ReleaseRequest, source: RecordSource, target: Path, draw: Callable[[], Kept]
+    request: ReleaseRequest, source: RecordSource, outputs: Outputs, draw: Callable[[], Kept]
 ) -> Published:
     with open_store(request.name, request.place(source)) as store:
-        kept = _drawn(store, request, target)
-        if kept is not None and _half_written(kept, target):
-            stage_bytes(kept.content, target, force=False).publish()
-            return kept.at(target, again=True)
-        there = on_disk(target, request.digest, request.specification)
-        if there is not None and (kept is None or there.content != kept.content):
+        kept = _drawn(store, request)
+        if kept is not None:
+            return _published(kept, outputs, request, again=True)
+        if on_disk(outputs.figures, request.digest, request.specification) is not None:
             raise OutputError(
-                f"{target} exists already, and is not the stored release of these data.",
+                f"{outputs.figures} exists already, and is not the stored release of these data.",
                 "Choose another name for the output.",
             )
-        if kept is not None:
-            return there or _published(kept, target, again=True)
+        outputs.refuse_existing()
         made = draw()
         store.keep(made)
-        published = _published(made, target, again=False)
+        published = _published(made, outputs, request, again=False)
         return replace(published, warning=_OTHER_DATA) if store.of_other_data else published
 
 
-def _drawn(store: ReleaseStore, request: ReleaseRequest, target: Path) -> Kept | None:
+def _drawn(store: ReleaseStore, request: ReleaseRequest) -> Kept | None:
     """What was drawn under this name before; another plan would be a second draw."""
     kept = store.find()
-    if kept is not None:
-        if kept.certificate.request != request.digest:
-            raise changed(request.specification)
-        require_ending(target, kept.ending)
+    if kept is not None and kept.certificate.request != request.digest:
+        raise changed(request.specification)
     return kept
 
 
-def _half_written(kept: Kept, target: Path) -> bool:
-    """A crash left the certificate of this very release, and not yet the data."""
-    path = certificate_path(target)
-    return not target.exists() and path.is_file() and path.read_bytes() == kept.certificate.to_json().encode()
-
-
 def _finished(
-    request: ReleaseRequest,
-    source: RecordSource,
-    target: Path,
-    key: str | Path | None,
-    progress: Callable[[str], None],
+    request: ReleaseRequest, source: RecordSource, outputs: Outputs, progress: Callable[[str], None]
 ) -> Kept:
     """Plan, draw, certify. Whoever calls this keeps what comes back, or charges for it."""
     noise = request.noise
@@ -238,14 +219,23 @@ def _finished(
     chosen, pilot = request.plan(source, noise)
     progress("Computing")
     made = make_release(chosen, source, noise, pilot)
-    ending = target.suffix.lower()
-    content = as_bytes(made, ending)
-    certificate = certify_statistics(made, content, request.digest)
-    if key is not None:
-        certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
-    return Kept(certificate, content, ending)
+    label = promise(chosen.specification, chosen.as_in_paper, made.private).label
+    top = {"release": chosen.specification.release, "guarantee": label, "plan": chosen.digest}
+    ending = outputs.figures.suffix.lower()
+    content = written(figures_table(made), ending, top)
+    certificate = signed(certify_statistics(made, content, request.digest), outputs.key)
+    return Kept(certificate, content, ending, raw_bytes(made, top))
 
 
-def _published(made: Kept, target: Path, again: bool) -> Published:
-    publish_files(lambda: made.files(target))
-    return made.at(target, again)
+def _published(made: Kept, outputs: Outputs, request: ReleaseRequest, again: bool) -> Published:
+    files = made.files(outputs, request.specification)
+    if files:
+        publish_files(lambda: files)
+    return _at(outputs, request, again)
+
+
+def _at(outputs: Outputs, request: ReleaseRequest, again: bool) -> Published:
+    """As it lies on disk now."""
+    there = on_disk(outputs.figures, request.digest, request.specification)
+    assert there is not None
+    return replace(there, again=again, raw_path=outputs.raw, request=request)

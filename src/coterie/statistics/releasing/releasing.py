@@ -44,6 +44,7 @@ class ReleasedValue:
 class StatisticsRelease:
     plan: Plan
     values: tuple[ReleasedValue, ...]
+    noisy: Floats  # every number that was measured, as it was drawn
     scales: Mapping[str, float]
     sampler: str
     private: bool
@@ -78,7 +79,9 @@ def make_release(
         lower, upper = min(lower, value), max(upper, value)
         values.append(ReleasedValue(name, is_equation, value, lower, upper, errors.get(name, 0.0)))
     scales = _release_scales(design, chosen.budgets)
-    return StatisticsRelease(chosen, tuple(values), scales, noise.name, noise.sampler.private, pilot)
+    return StatisticsRelease(
+        chosen, tuple(values), noisy[0], scales, noise.name, noise.sampler.private, pilot
+    )
 
 
 def _shown_keys(chosen: Plan, exact: Mapping[str, Any], noise: Noise) -> dict[str, list[ReleasedValue]]:

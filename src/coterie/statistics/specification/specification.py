@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,7 @@ class Specification:
         None  # exact where the neighbours make it public; else for planning only: see `size`
     )
     floor: Fraction = Fraction(0)
+    fairness: float | None = None  # no error above so many times its own optimum
     relative_to: RelativeTo = RelativeTo.SCALE
     disjoint: tuple[tuple[Filter, ...], ...] = ()
     totals: tuple[Total, ...] = ()
@@ -273,11 +275,13 @@ class Specification:
         return f"<Specification of {self.release}: {self.budget}, {asked}; population {self.population}>"
 
     def __getitem__(self, name: str) -> Statistic:
-        for statistic in self.statistics:
-            if statistic.name == name:
-                return statistic
-        known = [statistic.name for statistic in self.statistics]
-        raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
+        if name not in self._named:
+            raise ParameterError(f"There is no statistic '{name}'.", nearest(name, list(self._named)))
+        return self._named[name]
+
+    @cached_property
+    def _named(self) -> Mapping[str, Statistic]:
+        return {statistic.name: statistic for statistic in self.statistics}
 
     def to_yaml(self, beside: str | Path | None = None, notes: Iterable[str] = ()) -> str:
         """The specification as a file would hold it.

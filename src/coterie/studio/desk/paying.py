@@ -21,13 +21,12 @@ from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Published, allocators, release
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.releasing.certificate import purpose_of
-from coterie.statistics.releasing.release_store import certificate_path
+from coterie.statistics.releasing.released_files import certificate_path
+from coterie.statistics.releasing.tidy_table import ENDINGS
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 from coterie.studio.ledgers import last_account
 from coterie.table.hidden_files import FileLock
-
-ENDINGS = (".csv", ".json")
 
 
 class Paying(BaseModel):
@@ -82,7 +81,7 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
     if not name or Path(name).name != name:
         raise ParameterError("The file has no name, or one with a slash.", "Write a plain name.")
     if ending not in ENDINGS:
-        raise ParameterError("The release is written as .csv or .json.", "Choose one of the two.")
+        raise ParameterError(f"The release is written as {', '.join(ENDINGS)}.", "Choose one of them.")
     place = Path(folder).expanduser().absolute()
     if not folder or not place.is_dir():
         raise OutputError(f"There is no folder {place}.", "Make it, or choose another place.")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +19,7 @@ from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.certificate import StatisticsCertificate
+from coterie.statistics.releasing.tidy_table import read, rows_of
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
 from coterie.studio.desk.paying import Paying, rule_of
 from coterie.studio.same_in_code import ways
@@ -216,13 +214,8 @@ def _label(name: str) -> str:
 
 
 def _values(content: bytes, suffix: str) -> list[Value]:
-    text = content.decode("utf-8")
-    rows = json.loads(text)["values"] if suffix == ".json" else list(csv.DictReader(io.StringIO(text)))
+    keys = ("value", "lower_95", "upper_95", "expected_absolute_error")
     return [
-        Value(
-            row["name"],
-            row["what"],
-            *(float(row[key]) for key in ("value", "lower_95", "upper_95", "expected_absolute_error")),
-        )
-        for row in rows
+        Value(row["name"], row.get("kind") or row["what"], *(float(row[key]) for key in keys))
+        for row in rows_of(read(content, suffix))
     ]

@@ -1,0 +1,383 @@
+"""Released statistics as one HTML page that opens offline: the promise, the tables, error bars, the plan, how to verify.
+
+Everything on it comes from the released file, its certificate and the specification; nothing from the data.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import MissingExtra
+from coterie.methods.guarantee import Guarantee, Status
+from coterie.promise.posterior import DP, odds_in_words
+from coterie.report.charts import Figure, IntervalRow, intervals, number, percent
+from coterie.report.charts.figure import page, page_style
+from coterie.report.charts.svg import Svg, box, element, line, mark, together
+from coterie.report.plan_figure import scores_figure
+from coterie.schema.exact import as_text, brief
+from coterie.statistics.planning.choosing import ReleaseRequest, plan
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.releasing.released_files import Published
+from coterie.statistics.releasing.tidy_table import EQUATION, LOWER, UPPER, all_mark, group_columns
+from coterie.statistics.specification.specification import Notion, Specification
+
+MOST_ROWS = 40  # of a chart, of what was measured
+MOST_CELLS = 600  # of a table on the page
+_ALL_WORDS = "all"
+_KINDS = {
+    "count": "number of records",
+    "std": "standard deviation of {}",
+    "proportion": "share of records with {}",
+    "quantile": "quantile, {}",
+}
+_BARS = ("count", "sum", "proportion")  # amounts, which begin at zero
+_DELTA = Fraction(1, 10**9)  # of the sentence about ρ, which has no δ of its own
+_DOUBLED = (
+    "neighbours differ by one record that is there or not; a person's answer changes by two such steps, and the limit "
+    "above counts both"
+)
+Row = dict[str, Any]
+
+
+def statistics_page(published: Published) -> str:
+    """The whole page."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtra.named("report", "The page of a release") from None
+    request = published.request
+    assert request is not None
+    view = _View(published, request.paid)
+    certificate = published.certificate
+    chosen = _compared(request)
+    compared = scores_figure(chosen) if chosen is not None and len(chosen.rows) > 1 else None
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = (Path(__file__).parent / "templates" / "statistics.html.j2").read_text(encoding="utf-8")
+    measured = view.measured()
+    left = len(certificate.measurements) - len(measured)
+    body = environment.from_string(template).render(
+        published=published,
+        certificate=certificate,
+        issued=f"{datetime.fromisoformat(certificate.issued):%d %B %Y}",
+        population=view.specification.population,
+        figures=len(view.rows),
+        odds=_odds(view.specification, Status(certificate.guarantee.status)),
+        doubled="" if view.specification.neighbours.size_is_public else _DOUBLED,
+        singles=view.singles(),
+        blocks=view.blocks(),
+        equations=view.listed([row for row in view.rows if row["kind"] == EQUATION]),
+        all_words=_ALL_WORDS,
+        spent=_spent(view.specification, chosen),
+        currency=view.specification.budget.currency,
+        measured=measured,
+        more_measured=f"{left:,} more are on the certificate." if left else "",
+        strategies=[] if chosen is None else _strategies(chosen),
+        alternatives=compared,
+        notes=certificate.notes,
+        commands=_commands(published),
+    )
+    return page(f"Statistics: {certificate.release}", body, page_style())
+
+
+def _compared(request: ReleaseRequest) -> Plan | None:
+    """The plan once more, with every other allocator. None where it rests on a pilot, on the data, or on a hand."""
+    if request.specification.pilot or request.as_in_paper:
+        return None
+    if request.solve or request.split:
+        return plan(
+            request.specification,
+            request.allocator,
+            None,
+            False,
+            solve=request.solve,
+            split=request.split or None,
+        )
+    return plan(request.specification, request.allocator, None, False)
+
+
+def _odds(specification: Specification, status: Status) -> str:
+    """By how much an attacker can become surer of a fact: two steps under add-remove, where a fact changes by both."""
+    if not status.proof:
+        return ""
+    budget = specification.budget
+    twice = 1 if specification.neighbours.size_is_public else 2
+    pure = budget.notion is Notion.PURE
+    said = Guarantee(
+        model=DP,
+        value=as_text(budget.total * twice),
+        status=status,
+        scope="these figures",
+        label="",
+        assumptions=(),
+        citation="",
+        delta=None if pure else as_text(budget.delta or _DELTA),
+        rho=None if pure else as_text(budget.total * twice**2),
+    )
+    return odds_in_words(said)
+
+
+@dataclass(frozen=True)
+class _View:
+    published: Published
+    specification: Specification
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return self.published.values
+
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        return group_columns(self.specification)
+
+    @cached_property
+    def everyone(self) -> str:
+        return all_mark(self.specification)
+
+    def singles(self) -> list[dict[str, str]]:
+        """Statistics of one figure each."""
+        return self.listed([rows[0] for rows in self.families() if len(rows) == 1])
+
+    def families(self) -> list[list[Row]]:
+        """The figures of each statistic."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row["kind"] != EQUATION:
+                found.setdefault(row["statistic"], []).append(row)
+        return list(found.values())
+
+    def listed(self, rows: Iterable[Row]) -> list[dict[str, str]]:
+        return [
+            {
+                "name": row["name"],
+                "value": shown(row),
+                "interval": interval(row),
+                "words": row["of"] if row["kind"] == EQUATION else self.words(row, self.groups.values()),
+            }
+            for row in rows
+        ]
+
+    def words(self, row: Row, fixed: Iterable[str]) -> str:
+        """What a figure is, and which records it is about."""
+        said = _KINDS.get(row["kind"], f"{row['kind']} of {{}}").format(row["of"])
+        unit = self.unit(row)
+        where = [f"{name} = {row[name]}" for name in fixed if row[name] != self.everyone]
+        return said + (f" ({unit})" if unit else "") + (f", where {', '.join(where)}" if where else "")
+
+    def unit(self, row: Row) -> str:
+        columns = self.specification[row["name"]].columns
+        same = row["kind"] in ("sum", "mean", "std", "median", "quantile") and len(columns) == 1
+        return (self.specification.schema[columns[0]].unit or "") if same else ""
+
+    def blocks(self) -> list[dict[str, Any]]:
+        """One picture or table per statistic with several groups."""
+        found = []
+        for rows in self.families():
+            if len(rows) > 1:
+                varying = [name for name in self.groups.values() if len({row[name] for row in rows}) > 1]
+                fixed = [name for name in self.groups.values() if name not in varying]
+                words = self.words(rows[0], fixed)
+                block = {
+                    "name": rows[0]["statistic"],
+                    "title": _title(words, varying),
+                    "figure": None,
+                    "more": "",
+                }
+                if len(varying) == 1 and len(rows) <= MOST_ROWS:
+                    found.append({**block, "figure": self.chart(rows, varying[0], words)})
+                else:
+                    found.append({**block, **self.table(rows, varying)})
+        return found
+
+    def chart(self, rows: Sequence[Row], group: str, words: str) -> Figure:
+        drawn = [
+            IntervalRow(
+                self.head(row[group]),
+                row["value"],
+                row[LOWER],
+                row[UPPER],
+                said=shown(row),
+                note=f"({interval(row)})",
+            )
+            for row in rows
+        ]
+        figure = intervals(drawn, axis=words, caption="", first=group, bars=rows[0]["kind"] in _BARS)
+        return replace(figure, keys=())  # all pictures of the page are drawn alike
+
+    def head(self, value: str) -> str:
+        return _ALL_WORDS if value == self.everyone else value
+
+    def table(self, rows: Sequence[Row], varying: Sequence[str]) -> dict[str, Any]:
+        """The column with the fewest groups across, the others down; margins where they were published."""
+        first, names = rows[0], list(self.groups.values())
+        values = {name: list(dict.fromkeys(row[name] for row in rows)) for name in varying}
+        across = min(varying, key=lambda name: len(values[name])) if len(varying) > 1 else None
+        down = [name for name in varying if name != across]
+        cells = {
+            tuple(row[name] for name in names): row
+            for row in self.rows
+            if (row["kind"], row["of"]) == (first["kind"], first["of"])
+        }
+
+        def find(heads: Mapping[str, str]) -> Row | None:
+            return cells.get(tuple(heads.get(name, first[name]) for name in names))
+
+        columns = [""] if across is None else _with(values[across], self.everyone)
+        lines = [*itertools.product(*(values[name] for name in down))]
+        if len(down) == 1:
+            lines = [(value,) for value in _with(values[down[0]], self.everyone)]
+        fitting = lines[: max(MOST_CELLS // len(columns), 1)]
+        grid = []
+        for line_ in fitting:
+            here = dict(zip(down, line_, strict=True))
+            found = [find(here if across is None else {**here, across: value}) for value in columns]
+            if any(found):
+                grid.append((line_, found))
+        used = [place for place in range(len(columns)) if any(found[place] for _, found in grid)]
+        left = len(lines) - len(fitting)
+        ends = min(0.0, *(float(row[LOWER]) for row in rows)), max(float(row[UPPER]) for row in rows)
+        return {
+            "stub": down,
+            "across": across or "",
+            "heads": [self.head(columns[place]) if across else "value" for place in used],
+            "rows": [
+                {
+                    "heads": [self.head(value) for value in line_],
+                    "margin": self.everyone in line_,
+                    "cells": [
+                        self.cell(found[place], ends, self.everyone in (*line_, columns[place]))
+                        for place in used
+                    ],
+                }
+                for line_, found in grid
+            ],
+            "more": f"{left:,} more lines are in the released file." if left else "",
+        }
+
+    def cell(self, row: Row | None, ends: tuple[float, float], margin: bool) -> dict[str, Any] | None:
+        if row is None:
+            return None
+        bar = "" if margin else _bar(row, *ends)  # a margin lies beyond its cells
+        return {"value": shown(row), "interval": interval(row), "margin": margin, "bar": bar}
+
+    def measured(self) -> list[dict[str, Any]]:
+        """From the certificate: what got how much of the budget, and its noise."""
+        total = self.specification.budget.total
+        found = []
+        for one in self.published.certificate.measurements[:MOST_ROWS]:
+            share = float(Fraction(one.budget) / total)
+            found.append(
+                {
+                    "name": one.name,
+                    "budget": brief(Fraction(one.budget)),
+                    "share": percent(share),
+                    "bar": _meter(share),
+                    "noise": f"{one.mechanism}, scale {number(float(one.scale))}",
+                }
+            )
+        return found
+
+
+def shown(row: Row) -> str:
+    return _number(float(row["value"]), row)
+
+
+def interval(row: Row) -> str:
+    if row[LOWER] == row[UPPER]:
+        return "public"
+    return f"{_number(float(row[LOWER]), row)} to {_number(float(row[UPPER]), row)}"
+
+
+def _number(value: float, row: Row) -> str:
+    """As many digits as the interval leaves: two of its width."""
+    width = float(row[UPPER]) - float(row[LOWER])
+    if row["kind"] == "count" or (width == 0 and value == round(value)):
+        digits = 0
+    else:
+        digits = 4 if width == 0 else max(0, 1 - math.floor(math.log10(width)))
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
+
+
+_WIDE, _HIGH = 96.0, 10.0
+
+
+def _bar(row: Row, least: float, most: float) -> Svg:
+    """The interval of a cell, on the scale of its table."""
+    room = (_WIDE - 8) / ((most - least) or 1.0)
+    value, low, high = (4 + (float(row[key]) - least) * room for key in ("value", LOWER, UPPER))
+    parts = [
+        line(4, 5, _WIDE - 4, 5, "track"),
+        line(low, 5, high, 5, "whisker l1"),
+        mark("circle", value, 5, 1, size=0.5),
+    ]
+    return _small(parts)
+
+
+def _meter(share: float) -> Svg:
+    full = min(share, 1.0) * _WIDE
+    return _small([box(0, 1, _WIDE, 8, "q0"), box(0, 1, max(full, 1.0), 8, "f1")])
+
+
+def _small(parts: Sequence[Svg]) -> Svg:
+    return element(
+        "svg",
+        together(parts),
+        class_="chart",
+        aria_hidden="true",
+        viewBox=f"0 0 {_WIDE:.0f} {_HIGH:.0f}",
+        width=_WIDE,
+        height=_HIGH,
+    )
+
+
+def _spent(specification: Specification, chosen: Plan | None) -> str:
+    """The budget in a sentence."""
+    words = f"The whole budget is {specification.budget}."
+    if chosen is not None and chosen.design.parallel:
+        words += (
+            " Groups that share no record are paid for in parallel, so shares may add up to more than 100 %."
+        )
+    joint = chosen is not None and any(isinstance(m, JointMeasurement) for m in chosen.design.measurements)
+    if joint:
+        words += " Counts over several columns are measured together under one share, and every table is added up from them."
+    return words
+
+
+def _strategies(chosen: Plan) -> list[dict[str, str]]:
+    """Where numbers were measured together: the strategies that were compared."""
+    found = []
+    for m in chosen.design.measurements:
+        if isinstance(m, JointMeasurement):
+            others = [
+                f"{name}: " + ("as good" if times < 1.005 else f"errors {number(times)} times as large")
+                for name, times in sorted(m.tried.items(), key=lambda entry: entry[1])
+                if name != m.strategy and math.isfinite(times)
+            ]
+            measured = m.name.rpartition(" (")[0]
+            found.append({"name": measured, "chosen": m.strategy, "others": "; ".join(others) or "none"})
+    return found
+
+
+def _title(words: str, varying: Sequence[str]) -> str:
+    what, comma, where = words.partition(", where ")
+    return f"{what[:1].upper()}{what[1:]} by {' and '.join(varying)}{comma}{where}"
+
+
+def _with(values: Sequence[str], everyone: str) -> list[str]:
+    """All of them last."""
+    return [*(value for value in values if value != everyone), everyone]
+
+
+def _commands(published: Published) -> str:
+    files = [published.path] + ([] if published.raw_path is None else [published.raw_path])
+    return "\n".join(f"coterie stats verify {file.name} {file.name}.certificate.json" for file in files)
