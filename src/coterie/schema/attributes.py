@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import DataError, SchemaError, nearest, shortened
+from coterie.schema.codebook import Codebook, as_texts, as_written, check_codes, with_codes
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
@@ -57,16 +58,7 @@ class Outside(StrEnum):
     CLIP = "clip"
 
 
-def _as_written(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _texts(value: object) -> object:
-    """A mark such as -9 may be written without quotes."""
-    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
-
-
-class Attribute(Frozen):
+class Attribute(Codebook):
     """One column: its type, what happens to it, and what about it is public.
 
     Parameters
@@ -81,7 +73,7 @@ class Attribute(Frozen):
         The public range of numbers, dates and timestamps.
     categories : dict, optional
         The public labels, or the taxonomy that has them.
-    unit, decimals, weight, missing, missing_marks, impute, outside : optional
+    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format : optional
         As in a schema file: see the page Describe a table.
 
     Examples
@@ -100,11 +92,17 @@ class Attribute(Frozen):
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(partial(exactly, name="weight"))] = Fraction(1)
     missing: Missing = Missing.ERROR
-    # Texts that mean 'missing', such as "?"; an empty cell always does.
-    missing_marks: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    # Texts that mean 'missing', such as "?", or ranges of numbers ("97 to 99"); an empty cell always does.
+    missing_marks: Annotated[tuple[str, ...], BeforeValidator(as_texts)] = ()
     # Default: the middle of the domain, the most central label.
-    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = None
+    impute: Annotated[str | int | float | None, BeforeValidator(as_written)] = None
     outside: Outside = Outside.ERROR
+
+    @model_validator(mode="before")
+    @classmethod
+    def _coded(cls, content: Any) -> Any:
+        """Codes with labels in words are the labels of the domain, but for those that mean 'missing'."""
+        return with_codes(content) if isinstance(content, Mapping) else content
 
     @model_validator(mode="before")
     @classmethod
@@ -147,6 +145,7 @@ class Attribute(Frozen):
             raise ValueError("only a continuous attribute has decimals")
         if self.impute is not None and self.missing is not Missing.IMPUTE:
             raise ValueError("a value to impute needs `missing: impute`")
+        check_codes(self.value_labels, self.categories and self.categories.labels, self.missing_marks)
         return self
 
     def bounds(self) -> Domain:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, check_names
+from coterie.schema.codebook import mark_range
 from coterie.schema.dialect import DELIMITERS, Dialect
 from coterie.table.columns.cells import is_number, without_marks
 
@@ -93,7 +94,8 @@ def _arrow_type(name: str, schema: Schema) -> pa.DataType:
     for attribute in schema.attributes:
         if attribute.name == name and _is_number(attribute):
             # A mark such as NA is no number: then the column is text first.
-            return pa.float64() if all(map(is_number, attribute.missing_marks)) else pa.string()
+            numbers = all(is_number(mark) or mark_range(mark) for mark in attribute.missing_marks)
+            return pa.float64() if numbers else pa.string()
     return pa.string()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +31,8 @@ from coterie.table.formats import (
     write_parquet,
 )
 from coterie.table.frames import to_arrow
+from coterie.table.survey_files import PROGRAMS, read_survey
+from coterie.table.survey_writing import SURVEY_ENDINGS, write_survey
 
 # Which format a file has: its ending decides, nothing else.
 
@@ -48,12 +51,14 @@ READERS: dict[str, Reader] = {
     ".xlsm": read_sheet,
     ".xls": read_sheet,
     ".ods": read_sheet,
+    **dict.fromkeys(PROGRAMS, read_survey),
 }
 WRITERS: dict[str, Writer] = {
     ".csv": write_csv,
     ".parquet": write_parquet,
     ".arrow": write_arrow,
     ".feather": write_arrow,
+    **{end: partial(write_survey, end) for end in SURVEY_ENDINGS},
 }
 # What can be written without ever being in memory as a whole.
 STREAM_WRITERS: dict[str, StreamWriter] = {
@@ -79,7 +84,7 @@ def ending_problem(path: Path) -> str:
 
 
 def ending_advice(path: Path, known: dict[str, Reader] | dict[str, Writer] | dict[str, StreamWriter]) -> str:
-    suggestion = nearest(ending(path), known) if ending(path) else ""
+    suggestion = nearest(ending(path), known, cutoff=0.8) if ending(path) else ""
     every = f"Coterie knows {', '.join(sorted(known))}."
     return f"{suggestion} {every}" if suggestion.startswith("Did") else every
 
@@ -157,6 +162,8 @@ def _read_file(path: Path, schema: Schema | None, sheet: str | None, dialect: Di
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
         if reader is read_sheet:
             return read_sheet(path, schema, sheet)
+        if reader is read_survey:
+            return read_survey(path, schema, encoding=dialect.encoding if dialect else None)
         return read_csv(path, schema, dialect=dialect) if reader is read_csv else reader(path)
     except OSError as error:
         raise DataError(
