@@ -154,6 +154,7 @@ class Variable:
 
     label: str = ""
     value_labels: dict[str, str] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()  # of a factor
     missing: tuple[str, ...] = ()  # marks, as a schema writes them
     measure: str = ""  # nominal, ordinal or scale
     format: str = ""
@@ -167,5 +168,5 @@ class Variable:
         if not metadata or _KEY not in metadata:
             return cls()
         content: dict[str, Any] = json.loads(metadata[_KEY])
-        content["missing"] = tuple(content["missing"])
+        content |= {name: tuple(content[name]) for name in ("labels", "missing")}
         return cls(**content)

@@ -31,6 +31,7 @@ from coterie.table.formats import (
     write_parquet,
 )
 from coterie.table.frames import to_arrow
+from coterie.table.r_files import read_r
 from coterie.table.survey_files import PROGRAMS, read_survey
 from coterie.table.survey_writing import SURVEY_ENDINGS, write_survey
 
@@ -52,6 +53,7 @@ READERS: dict[str, Reader] = {
     ".xls": read_sheet,
     ".ods": read_sheet,
     **dict.fromkeys(PROGRAMS, read_survey),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), read_r),
 }
 WRITERS: dict[str, Writer] = {
     ".csv": write_csv,
@@ -72,6 +74,11 @@ def ending(path: Path) -> str:
     """`.csv`, or `.csv.gz` for a compressed one; lower case."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def has_tables(path: Path) -> bool:
+    """Whether such a file may hold several tables: a workbook its sheets, an R file its data frames."""
+    return READERS.get(ending(path)) in (read_sheet, read_r)
 
 
 def ending_problem(path: Path) -> str:
@@ -105,9 +112,10 @@ def read_table(
     Parameters
     ----------
     source : str or Path
-        A CSV, Parquet, Arrow or Excel file (by its ending), or a database (`postgresql://…`, `sqlite:///…`).
+        A CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file (by its ending), or a database (`postgresql://…`,
+        `sqlite:///…`).
     table : str, optional
-        The table of a database; or the sheet of a workbook (default: the first visible one).
+        The table of a database, the sheet of a workbook, or the data frame of an .rda file; needed where there are several.
     query : str, optional
         A query to read instead of a table.
     schema : Schema, optional
@@ -138,8 +146,7 @@ def read_table(
 
         found = read_database(str(source), table=table, query=query)
     else:
-        workbook = READERS.get(ending(Path(source))) is read_sheet
-        if query is not None or (table is not None and not workbook):
+        if query is not None or (table is not None and not has_tables(Path(source))):
             raise ParameterError(
                 "A table or a query was named, but the source is a file.",
                 "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
@@ -162,6 +169,8 @@ def _read_file(path: Path, schema: Schema | None, sheet: str | None, dialect: Di
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
         if reader is read_sheet:
             return read_sheet(path, schema, sheet)
+        if reader is read_r:
+            return read_r(path, schema, table=sheet)
         if reader is read_survey:
             return read_survey(path, schema, encoding=dialect.encoding if dialect else None)
         return read_csv(path, schema, dialect=dialect) if reader is read_csv else reader(path)
