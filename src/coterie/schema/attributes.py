@@ -100,16 +100,10 @@ class Attribute(Codebook):
 
     @model_validator(mode="before")
     @classmethod
-    def _coded(cls, content: Any) -> Any:
-        """Codes with labels in words are the labels of the domain, but for those that mean 'missing'."""
-        return with_codes(content) if isinstance(content, Mapping) else content
-
-    @model_validator(mode="before")
-    @classmethod
     def _moments(cls, content: Any) -> Any:
         """Dates and timestamps are spelled alike; the type says which one a bound is."""
         if not isinstance(content, dict) or content.get("type") not in ("date", "timestamp"):
-            return content
+            return with_codes(content)
         timestamp, domain = content["type"] == "timestamp", content.get("domain")
         if isinstance(domain, Mapping):
             typed = {
@@ -329,6 +323,7 @@ class Schema(Frozen):
         bounds_from_data: float | None = None,
         table: str | None = None,
         query: str | None = None,
+        codebook: str | None = None,
     ) -> Draft:
         """Draft the schema of a table: types and roles as a guess, public bounds left open.
 
@@ -344,6 +339,8 @@ class Schema(Frozen):
             certificates will say so.
         table, query : str, optional
             The table (or sheet) to read, or a query, where `data` is a database (or a workbook).
+        codebook : str, optional
+            Where the labels in the dictionary of an SPSS, Stata, SAS or R file are published. It becomes their reason.
 
         Returns
         -------
@@ -364,7 +361,7 @@ class Schema(Frozen):
         """
         from coterie.schema.draft import make_draft
 
-        return make_draft(data, bounds_from_data=bounds_from_data, table=table, query=query)
+        return make_draft(data, table, query, bounds_from_data=bounds_from_data, codebook=codebook)
 
     def to_dict(self) -> dict[str, Any]:
         from coterie.schema.document import schema_document

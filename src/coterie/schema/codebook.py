@@ -106,8 +106,10 @@ def in_ranges(text: str, ranges: Sequence[tuple[float, float]]) -> bool:
         return False
 
 
-def with_codes(content: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_codes(content: Any) -> Any:
     """An attribute whose categories list no labels: the codes of `value_labels` that do not mean 'missing'."""
+    if not isinstance(content, Mapping):
+        return content
     pairs, categories = _pairs(content.get("value_labels")), content.get("categories")
     if content.get("type") not in ("categorical", "ordinal") or not isinstance(pairs, tuple):
         return content

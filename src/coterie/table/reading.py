@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import draft
@@ -20,6 +17,7 @@ from coterie.schema.attributes import check_names
 from coterie.schema.dialect import Dialect
 from coterie.table.address import is_database
 from coterie.table.csv_reading import read_csv
+from coterie.table.dialect_guess import guess_from
 from coterie.table.formats import (
     read_arrow,
     read_parquet,
@@ -32,7 +30,7 @@ from coterie.table.formats import (
 )
 from coterie.table.frames import to_arrow
 from coterie.table.r_files import read_r
-from coterie.table.survey_files import PROGRAMS, read_survey
+from coterie.table.survey_files import PROGRAMS, guess_encoding, read_survey
 from coterie.table.survey_writing import SURVEY_ENDINGS, write_survey
 
 # Which format a file has: its ending decides, nothing else.
@@ -220,64 +218,13 @@ def opened(data: Any, table: str | None, query: str | None) -> tuple[pa.Table, D
 draft.open_source[:] = [opened]
 
 
-# A first guess at the dialect of a text file, for a draft. It comes from the rows, so it is marked `source: data`.
-
-_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
-_NUMBER = r"^\s*[+-]?[0-9]+(,[0-9]+)?\s*$"
-_POINT = r"^\s*[+-]?[0-9]+\.[0-9]+\s*$"
-_DAY = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2[0-9]{4}")
-
-
 def guess_dialect(source: str | Path) -> Dialect:
-    """The defaults where they read the file; else what does. Anything but a text file has the default."""
+    """Of a text file: how it seems to be written. Of a statistical file: its encoding. Anything else has the default."""
     path = Path(source)
-    if READERS.get(ending(path)) is not read_csv or not path.is_file():
+    reader = READERS.get(ending(path))
+    if reader not in (read_csv, read_survey) or not path.is_file() or not path.stat().st_size:
         return Dialect()
-    marks: list[dict[str, Any]] = [{}, {"escape": "\\"}, {"quote": None}]
-    for encoding, mark in product(({}, {"encoding": "utf-16"}, {"encoding": "cp1252"}), marks):
-        found: dict[str, Any] = {**mark, **encoding}
-        try:
-            table = read_csv(path, dialect=Dialect(**found), as_text=True)
-        except DataError:
-            continue
-        if _has_decimal_commas(table):
-            found["decimal"] = ","
-        if (written := _date_format(table)) is not None:
-            found["date_format"] = written
-        return Dialect(**found, source="data") if found else Dialect()
-    return Dialect()  # reading it will say what is wrong
-
-
-def _texts(table: pa.Table) -> list[pa.ChunkedArray]:
-    return [column.drop_null() for column in table.columns if column.null_count < len(column)]
-
-
-def _has_decimal_commas(table: pa.Table) -> bool:
-    columns = _texts(table)
-    if any(pc.all(pc.match_substring_regex(column, _POINT)).as_py() for column in columns):
-        return False
-    return any(
-        pc.all(pc.match_substring_regex(column, _NUMBER)).as_py()
-        and pc.any(pc.match_substring_regex(column, _COMMA)).as_py()
-        for column in columns
-    )
-
-
-def _date_format(table: pa.Table) -> str | None:
-    """Day first unless a month beyond 12 says otherwise; with slashes, only where that is certain."""
-    formats = set()
-    for column in _texts(table):
-        distinct = [text.strip() for text in pc.unique(column).to_pylist()]
-        found = [_DAY.fullmatch(text) for text in distinct]
-        if not all(found) or len({match[2] for match in found if match}) != 1:
-            continue
-        days = [(int(match[1]), int(match[3])) for match in found if match]
-        mark = next(match[2] for match in found if match)
-        first, second = max(day for day, _ in days) > 12, max(month for _, month in days) > 12
-        if first and second:
-            continue
-        if second:
-            formats.add(f"%m{mark}%d{mark}%Y")
-        elif first or mark == ".":
-            formats.add(f"%d{mark}%m{mark}%Y")
-    return formats.pop() if len(formats) == 1 else None
+    if reader is read_csv:
+        return guess_from(path)
+    encoding = guess_encoding(path)
+    return Dialect(encoding=encoding, source="data") if encoding else Dialect()

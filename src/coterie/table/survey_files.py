@@ -53,6 +53,10 @@ PROGRAMS = {
     ".sas7bdat": Program("SAS", "read_sas7bdat", _SAS, {}),
     ".xpt": Program("SAS transport", "read_xport", _SAS, {}),
 }
+# What SPSS or Stata can be told to display again, but for their defaults.
+_OWN_FORMAT = re.compile(
+    r"(?!F8\.[02]$)[A-Z]*(DATE|TIME|F|COMMA|DOT|DOLLAR|PCT|E|N|MOYR|QYR|WKYR|YMDHMS)[0-9.]+|%-?(t.*|d.*|.*f)"
+)
 _DATES = {
     "SPSS": re.compile(r"(DATE|ADATE|EDATE|JDATE|SDATE|MOYR|QYR|WKYR)[0-9.]*"),
     "Stata": re.compile(r"%-?t?d.*"),
@@ -77,7 +81,7 @@ def read_survey(path: Path, schema: Schema | None = None, *, encoding: str | Non
     if not columns:
         raise DataError(f"{path} has no variables.", "Give a file with at least one variable and one row.")
     pieces: list[list[pa.Array]] = [[] for _ in columns]
-    for chunk in _chunks(read, columns):
+    for chunk in _chunks(read, columns[0].name):
         for column, parts in zip(columns, pieces, strict=True):
             parts.append(column.array(chunk.pop(column.name)))
     labels = _catalogue(path, metadata) if schema is None else {}
@@ -89,6 +93,24 @@ def read_survey(path: Path, schema: Schema | None = None, *, encoding: str | Non
     ]
     arrays = [pa.chunked_array(parts, column.type) for parts, column in zip(pieces, columns, strict=True)]
     return pa.table(arrays, schema=pa.schema(fields))
+
+
+def guess_encoding(path: Path) -> str | None:
+    """An old file may not say how its texts are encoded: then the one of Windows, if it reads them."""
+    program = PROGRAMS[path.suffix.lower()]
+    for encoding in (None, "cp1252"):
+        try:
+            read = _reader(path, program, encoding)
+            found = read(metadataonly=True)[1]
+            texts = [
+                name for name, kind in found.readstat_variable_types.items() if kind.startswith("string")
+            ]
+            for _ in _chunks(partial(read, usecols=texts), texts[0]) if texts else ():
+                pass
+        except DataError:
+            continue
+        return encoding
+    return None  # reading it will say what is wrong
 
 
 def _reader(path: Path, program: Program, encoding: str | None) -> Callable[..., tuple[Any, Any]]:
@@ -139,12 +161,12 @@ def _damaged(path: Path, program: Program) -> DataError:
     )
 
 
-def _chunks(read: Callable[..., tuple[Any, Any]], columns: list[_Column]) -> Iterator[dict[str, list[Any]]]:
+def _chunks(read: Callable[..., tuple[Any, Any]], name: str) -> Iterator[dict[str, list[Any]]]:
     """Until there are no more rows: not every format says how many it has."""
     done = 0
     while True:
         chunk = read(row_offset=done, row_limit=_ROWS_AT_ONCE)[0]
-        rows = len(chunk[columns[0].name])
+        rows = len(chunk[name])
         if rows or not done:
             yield chunk
         done += rows
@@ -158,8 +180,8 @@ class _Column:
     def __init__(self, name: str, program: Program, metadata: Any) -> None:
         self.name = name
         self.moments = program.moments
-        self.format = metadata.original_variable_types.get(name) or ""
         maker = program.name.split()[0]
+        self.format = metadata.original_variable_types.get(name) or ""
         kind = metadata.readstat_variable_types.get(name, "double")
         self.type = pa.float64()
         if kind in ("string", "string_ref"):
@@ -204,7 +226,7 @@ class _Column:
             value_labels={code: words for code, words in codes.items() if words.strip()},
             missing=tuple(self._mark(entry) for entry in metadata.missing_ranges.get(name, ())),
             measure=(metadata.variable_measure.get(name) or "").replace("unknown", ""),
-            format=self.format,
+            format=self.format if self.moments is not _SAS and _OWN_FORMAT.fullmatch(self.format) else "",
         )
 
     def _is_code(self, code: Any) -> bool:

@@ -1,0 +1,348 @@
+"""What a column of a survey or register probably is: from its cells, its name, and the dictionary of its file.
+
+Every outcome is a guess for a draft, to be confirmed by a person who knows the codebook. Nothing of it decides how a release
+reads its cells. Codes proposed as missing come from lists that anybody knows (97, 98, 99, -9, …), never any other value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coterie.schema import survey_words as words_of
+from coterie.schema.attributes import AttributeType, Role
+from coterie.schema.codebook import Variable, in_ranges, ranges_of
+
+MOST_LABELS = 100
+_ENOUGH = 20  # rows below which nothing is said about codes
+_FEW = 12  # distinct whole numbers that are probably codes
+_SOME = 30  # as many, where each of them is frequent
+_MANY = 1000  # labels of a classification
+_LONG_TEXT = 40  # letters, on average
+_ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+# Codes that mean 'missing' in one survey or another, by the number of digits.
+_TOP = [(7, 8, 9), (77, 88, 96, 97, 98, 99), (777, 888, 996, 997, 998, 999)]
+_TOP += [tuple(10**digits - missing for missing in (4, 3, 2, 1)) for digits in range(4, 9)]
+_BELOW = (*range(-9, 0), -66, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999, -99999)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One column of a draft."""
+
+    type: AttributeType | None  # None: no type is needed, the column is dropped
+    role: Role = Role.PROTECT
+    marks: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # from the dictionary of the file
+    words: dict[str, str] = field(default_factory=dict)  # its labels of values
+    suggestion: str = ""  # weight or unit: what another entry of the schema may say
+    notes: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()  # labels that occur
+
+
+def guess_column(name: str, column: pa.ChunkedArray, variable: Variable) -> Guess:
+    words = words_of.parts(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return Guess(AttributeType.BOOLEAN)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return Guess(AttributeType.DATE if pa.types.is_date(kind) else AttributeType.TIMESTAMP)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _numbers(words, column, variable)
+    if pa.types.is_null(kind):  # no cell, so no type yet: a number may well come
+        return Guess(AttributeType.CONTINUOUS, notes=("Every cell is empty; consider dropping it.",))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+        return _texts(words, column.cast(pa.large_string()), variable)
+    return Guess(None, Role.IDENTIFIER, notes=("Neither numbers, text, dates nor truth values: dropped.",))
+
+
+# Numbers: codes, counts, measures, numbers of persons.
+
+
+def _numbers(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) -> Guess:
+    values = np.asarray(column.drop_null().cast(pa.float64(), safe=False).to_numpy())
+    values = values[np.isfinite(values)]
+    plain = AttributeType.INTEGER if pa.types.is_integer(column.type) else AttributeType.CONTINUOUS
+    if not len(values):
+        return Guess(plain, notes=("This column holds no finite number; drop it, or fill its bounds.",))
+    distinct, counts = np.unique(values, return_counts=True)
+    whole = _all_whole(distinct)
+    marks = _special(distinct, counts, words, variable, whole=whole)
+    keep = ~_marked(distinct, marks)
+    distinct, counts = distinct[keep], counts[keep]
+    if pa.types.is_decimal(column.type) and column.type.scale:
+        whole = False
+    return _number_guess(words, variable, distinct, counts, marks, whole=whole)
+
+
+def _all_whole(values: Any) -> bool:
+    return bool((values == np.rint(values)).all()) and max(-values[0], values[-1]) <= 2**53
+
+
+def _number_guess(
+    words: tuple[str, ...],
+    variable: Variable,
+    distinct: Any,
+    counts: Any,
+    marks: tuple[str, ...],
+    *,
+    whole: bool,
+) -> Guess:
+    plain = AttributeType.INTEGER if whole else AttributeType.CONTINUOUS
+    rows = int(counts.sum())
+    named = words + words_of.parts(variable.label)
+    labels = {code: text for code, text in variable.value_labels.items() if not _is_marked(code, marks)}
+    if len(distinct) == 1:
+        return Guess(
+            plain,
+            marks=marks,
+            words=variable.value_labels,
+            notes=("Every row holds the same number; consider dropping it.",),
+        )
+    if whole and labels:
+        listed = _listed(labels, distinct)
+        if listed is not None:
+            ordered = (
+                variable.measure == "ordinal"
+                or words_of.is_scale(list(labels.values()))
+                or len(listed) > len(labels)
+            )
+            kind = AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL
+            return Guess(kind, marks=marks, labels=listed, words=variable.value_labels)
+    if words_of.is_weight(words) and distinct[0] >= 0:
+        return Guess(plain, marks=marks, suggestion="weight")
+    if whole and (dropped := _number_of_a_person(words, named, distinct, rows)) is not None:
+        return dropped
+    quantity = words_of.names(words, words_of.QUANTITY)
+    if whole and not quantity and _are_codes(words, variable, distinct, counts):
+        marked = words_of.names(words, words_of.MARK_NOTE) or variable.measure == "ordinal"
+        kind = AttributeType.ORDINAL if marked else AttributeType.CATEGORICAL
+        found = tuple(str(int(value)) for value in distinct)
+        return Guess(kind, marks=marks, words=variable.value_labels, found=found)
+    return Guess(plain, marks=marks, words=variable.value_labels)
+
+
+def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
+    """All codes of the domain, where the dictionary says them; None where it only names a few numbers."""
+    try:
+        codes = {float(code): code for code in labels}
+    except ValueError:
+        return None
+    if set(distinct.tolist()) <= set(codes):
+        return tuple(labels) if len(labels) > 1 else None
+    # Only the ends of a scale have words: 0 = not at all, 10 = completely.
+    lower, upper = min(codes), max(codes)
+    inside = lower <= distinct[0] and distinct[-1] <= upper
+    if inside and len(codes) > 1 and upper - lower <= 10:
+        return tuple(str(code) for code in range(int(lower), int(upper) + 1))
+    return None
+
+
+def _number_of_a_person(
+    words: tuple[str, ...], named: tuple[str, ...], distinct: Any, rows: int
+) -> Guess | None:
+    unique = len(distinct) / rows
+    if (
+        words_of.names(words, words_of.UNIT)
+        and not words_of.names(words, words_of.QUANTITY)
+        and len(distinct) > _SOME
+    ):
+        return Guess(None, Role.IDENTIFIER, suggestion="unit" if unique < 0.98 else "")
+    if rows < 10 or unique < 0.95:
+        if words_of.names(words, words_of.IDENTIFIER) and len(distinct) > max(_SOME, rows // 20):
+            return Guess(None, Role.IDENTIFIER, suggestion="unit")
+        return None
+    digits = {len(str(abs(int(value)))) for value in (distinct[0], distinct[-1])}
+    dense = distinct[-1] - distinct[0] + 1 <= 1.5 * rows
+    long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50
+    quantity = words_of.names(named, words_of.QUANTITY)
+    if words_of.names(words, words_of.IDENTIFIER) or (rows >= 20 and (dense or (long and not quantity))):
+        return Guess(None, Role.IDENTIFIER, notes=("A number that differs from row to row: dropped.",))
+    return None
+
+
+def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts: Any) -> bool:
+    rows, number = int(counts.sum()), len(distinct)
+    if distinct[0] < 0 or variable.measure == "scale" or rows < _ENOUGH:
+        return False
+    if variable.measure in ("nominal", "ordinal") and number <= MOST_LABELS:
+        return True
+    if number > max(2, rows // 5):
+        return False
+    if number <= _FEW:
+        return True
+    if words_of.names(words, words_of.CODE):
+        return number <= _MANY
+    dense = distinct[-1] - distinct[0] < 2 * number and distinct[-1] <= 99
+    return number <= _SOME and rows >= 20 * number and dense
+
+
+# Codes that mean 'missing'.
+
+
+def _special(
+    distinct: Any, counts: Any, words: tuple[str, ...], variable: Variable, *, whole: bool
+) -> tuple[str, ...]:
+    """Said by the dictionary, or among the usual ones and far from the rest."""
+    told = [code for code, text in variable.value_labels.items() if words_of.means_missing(text)]
+    marks = [*variable.missing, *(code for code in told if not _is_marked(code, variable.missing))]
+    if counts.sum() < _ENOUGH:
+        return tuple(marks)
+    known = _marked(distinct, tuple(marks))
+    rest, often = distinct[~known], counts[~known]
+    labelled = {float(code) for code in variable.value_labels if _is_number(code)}
+    below = [value for value in rest if value < 0]
+    few = 0 < len(below) <= 4 and len(below) < len(rest) and often[: len(below)].sum() <= often.sum() / 2
+    if few and set(below) <= set(_BELOW) - labelled and not words_of.is_change(words):
+        marks += [str(int(value)) for value in below]
+        rest, often = rest[len(below) :], often[len(below) :]
+    for group in reversed(_TOP):
+        there = [value for value in group if value in rest and value not in labelled]
+        if there and _is_apart(group, there, rest, often, whole=whole):
+            marks += [str(int(value)) for value in there]
+            break
+    return tuple(dict.fromkeys(marks))
+
+
+def _is_apart(group: tuple[int, ...], there: list[int], rest: Any, often: Any, *, whole: bool) -> bool:
+    """Far above all other values, or so much more frequent than its neighbours that it is no measurement."""
+    others = ~np.isin(rest, there)
+    if not others.any():
+        return False
+    largest, smallest = rest[others].max(), min(there)
+    if group[0] == 7:  # one digit: 1, 2, 3, 9
+        top = {8, 9} & set(there)
+        return bool(whole and top and largest <= 6 and smallest - largest >= 2 and others.sum() >= 2)
+    if largest < smallest and smallest - largest >= max(5.0, 0.1 * largest if group[0] > 700 else 0.0):
+        return bool(largest < smallest / 2 or group[0] < 700 or often[~others].max() >= 3)
+    near = others & (np.abs(rest - smallest) <= max(10.0, 0.1 * smallest))
+    typical = often[near].max() if near.any() else 1
+    return bool(often[~others].max() >= max(10, 5 * typical))
+
+
+def _marked(distinct: Any, marks: tuple[str, ...]) -> Any:
+    codes = [float(mark) for mark in marks if _is_number(mark)]
+    found = np.isin(distinct, codes)
+    for lower, upper in ranges_of(marks):
+        found |= (distinct >= lower) & (distinct <= upper)
+    return found
+
+
+def _is_marked(code: str, marks: tuple[str, ...]) -> bool:
+    return code in marks or in_ranges(code, ranges_of(marks))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# Text: labels, dates, numbers with a mark among them, names, free text.
+
+
+def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) -> Guess:
+    trimmed = pc.utf8_trim_whitespace(column.drop_null())
+    trimmed = trimmed.filter(pc.not_equal(trimmed, pa.scalar("", trimmed.type)))
+    rows = len(trimmed)
+    if variable.labels:
+        gaps = tuple(label for label in variable.labels if words_of.means_missing(label))
+        labels = tuple(label for label in variable.labels if label not in gaps)
+        ordered = variable.measure == "ordinal" or words_of.is_scale(labels)
+        return Guess(
+            AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=gaps, labels=labels
+        )
+    if not rows:
+        return Guess(AttributeType.CATEGORICAL, notes=("Every cell is empty; consider dropping it.",))
+    counted = pc.value_counts(trimmed)
+    texts = counted.field("values")
+    often = np.asarray(counted.field("counts").to_numpy())
+    gaps = (
+        tuple(sorted(text for text in texts.to_pylist() if words_of.is_gap(text)))
+        if len(texts) <= 10_000
+        else ()
+    )
+    told = tuple(code for code, text in variable.value_labels.items() if words_of.means_missing(text))
+    marks = tuple(dict.fromkeys((*variable.missing, *told, *gaps)))
+    kept = pc.invert(pc.is_in(texts, pa.array(marks, texts.type)))
+    texts, often = texts.filter(kept), often[np.asarray(kept)]
+    if not len(texts):
+        return Guess(
+            AttributeType.CATEGORICAL, marks=marks, notes=("No cell says anything; consider dropping it.",)
+        )
+    if pc.all(pc.match_substring_regex(texts, _ISO)).as_py():
+        timed = pc.any(pc.greater(pc.utf8_length(texts), 10)).as_py()
+        return Guess(AttributeType.TIMESTAMP if timed else AttributeType.DATE, marks=marks)
+    if words_of.names(words, words_of.IDENTIFIER) and len(texts) > max(2, rows // 20):
+        return Guess(None, Role.IDENTIFIER, notes=("Names people, by its own name: dropped.",))
+    codes = {code: text for code, text in variable.value_labels.items() if code not in marks}
+    if codes and set(texts.to_pylist()) <= set(codes):
+        return Guess(AttributeType.CATEGORICAL, marks=marks, labels=tuple(codes), words=variable.value_labels)
+    if (mixed := _mostly_numbers(words, variable, texts, often, marks)) is not None:
+        return mixed
+    return _labels(words, texts, often, marks)
+
+
+def _mostly_numbers(
+    words: tuple[str, ...], variable: Variable, texts: pa.Array, often: Any, marks: tuple[str, ...]
+) -> Guess | None:
+    """Numbers that a mark such as NA has made text; or numbers among which other things stand."""
+    numbers = pc.match_substring_regex(texts, _NUMBER)
+    share = often[np.asarray(numbers)].sum() / often.sum()
+    zeros = pc.any(pc.match_substring_regex(texts, "^0[0-9]+$")).as_py()
+    if share == 1 and marks and not zeros:
+        values, places = np.unique(np.asarray(texts.cast(pa.float64())), return_inverse=True)
+        counts = np.bincount(places, weights=often).astype(np.int64)
+        whole = _all_whole(values)
+        more = _special(values, counts, words, variable, whole=whole)
+        keep = ~_marked(values, more)
+        return _number_guess(words, variable, values[keep], counts[keep], (*marks, *more), whole=whole)
+    if 0.5 <= share < 1 and len(texts) > _SOME:
+        return Guess(
+            None,
+            Role.IDENTIFIER,
+            notes=(
+                "Most cells are numbers, some are not: dropped unless you change this.",
+                "Do some mean 'missing'? Name them in missing_marks.",
+            ),
+        )
+    return None
+
+
+def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[str, ...]) -> Guess:
+    rows, number = int(often.sum()), len(texts)
+    few = 2 <= number <= MOST_LABELS and number <= max(2, rows // 5)
+    unit = words_of.names(words, words_of.UNIT) and number > _SOME
+    length = float((np.asarray(pc.utf8_length(texts)) * often).sum() / rows)
+    spaces = pc.match_substring(texts, " ")
+    classified = number <= _MANY and rows >= 5 * number and length <= 16 and not pc.any(spaces).as_py()
+    coded = words_of.names(words, words_of.CODE) and number <= _MANY and rows >= 2 * number
+    if unit and rows > number:
+        return Guess(None, Role.IDENTIFIER, suggestion="unit")
+    if few or classified or coded:
+        found = tuple(sorted(texts.to_pylist()))
+        ordered = words_of.is_scale(found) and number <= _FEW
+        return Guess(
+            AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=marks, found=found
+        )
+    if length > _LONG_TEXT:
+        return Guess(None, Role.IDENTIFIER, notes=("Free text, which may name people: dropped.",))
+    return Guess(
+        None, Role.IDENTIFIER, notes=("Text that differs from row to row: dropped unless you change this.",)
+    )
+
+
+def without_codes(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.ChunkedArray:
+    """Numbers without those that mean 'missing'."""
+    present = column.drop_null()
+    values = np.asarray(present.cast(pa.float64(), safe=False).to_numpy())
+    return present.filter(pa.array(~_marked(values, marks)))
