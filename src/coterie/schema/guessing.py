@@ -22,6 +22,7 @@ _ENOUGH = 20  # rows below which nothing is said about codes
 _FEW = 12  # distinct whole numbers that are probably codes
 _SOME = 30  # as many, where each of them is frequent
 _MANY = 1000  # labels of a classification
+_GAP = 5.0  # at least so far above all answers is a code with two or more digits
 _LONG_TEXT = 40  # letters, on average
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -68,12 +69,13 @@ def guess_column(name: str, column: pa.ChunkedArray, variable: Variable) -> Gues
 
 def _numbers(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) -> Guess:
     values = np.asarray(column.drop_null().cast(pa.float64(), safe=False).to_numpy())
-    values = values[np.isfinite(values)]
+    finite = np.isfinite(values)
+    values = values[finite]
     plain = AttributeType.INTEGER if pa.types.is_integer(column.type) else AttributeType.CONTINUOUS
     if not len(values):
         return Guess(plain, notes=("This column holds no finite number; drop it, or fill its bounds.",))
     distinct, counts = np.unique(values, return_counts=True)
-    whole = _all_whole(distinct)
+    whole = pa.types.is_integer(column.type) or (bool(finite.all()) and _all_whole(distinct))
     marks = _special(distinct, counts, words, variable, whole=whole)
     keep = ~_marked(distinct, marks)
     distinct, counts = distinct[keep], counts[keep]
@@ -97,7 +99,6 @@ def _number_guess(
 ) -> Guess:
     plain = AttributeType.INTEGER if whole else AttributeType.CONTINUOUS
     rows = int(counts.sum())
-    named = words + words_of.parts(variable.label)
     labels = {code: text for code, text in variable.value_labels.items() if not _is_marked(code, marks)}
     if len(distinct) == 1:
         return Guess(
@@ -116,17 +117,24 @@ def _number_guess(
             )
             kind = AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL
             return Guess(kind, marks=marks, labels=listed, words=variable.value_labels)
-    if words_of.is_weight(words) and distinct[0] >= 0:
+    if words_of.is_weight(words, variable.label) and distinct[0] >= 0 and not _of_bodies(distinct, counts):
         return Guess(plain, marks=marks, suggestion="weight")
-    if whole and (dropped := _number_of_a_person(words, named, distinct, rows)) is not None:
+    if whole and (dropped := _number_of_a_person(words, variable.label, distinct, rows)) is not None:
         return dropped
-    quantity = words_of.names(words, words_of.QUANTITY)
+    quantity = words_of.is_quantity(words, variable.label)
     if whole and not quantity and _are_codes(words, variable, distinct, counts):
         marked = words_of.names(words, words_of.MARK_NOTE) or variable.measure == "ordinal"
         kind = AttributeType.ORDINAL if marked else AttributeType.CATEGORICAL
         found = tuple(str(int(value)) for value in distinct)
         return Guess(kind, marks=marks, words=variable.value_labels, found=found)
     return Guess(plain, marks=marks, words=variable.value_labels)
+
+
+def _of_bodies(distinct: Any, counts: Any) -> bool:
+    """Kilograms or pounds of grown-ups: in the middle, and not far apart."""
+    mean = np.average(distinct, weights=counts)
+    spread = np.sqrt(np.average((distinct - mean) ** 2, weights=counts))
+    return bool(50 <= mean <= 200 and spread <= 0.3 * mean and distinct[-1] <= 450)
 
 
 def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
@@ -145,25 +153,18 @@ def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
     return None
 
 
-def _number_of_a_person(
-    words: tuple[str, ...], named: tuple[str, ...], distinct: Any, rows: int
-) -> Guess | None:
+def _number_of_a_person(words: tuple[str, ...], label: str, distinct: Any, rows: int) -> Guess | None:
     unique = len(distinct) / rows
-    if (
-        words_of.names(words, words_of.UNIT)
-        and not words_of.names(words, words_of.QUANTITY)
-        and len(distinct) > _SOME
-    ):
+    several = len(distinct) > max(_SOME, rows // 50) and rows >= _ENOUGH
+    if words_of.is_unit(words, label) and several:
         return Guess(None, Role.IDENTIFIER, suggestion="unit" if unique < 0.98 else "")
-    if rows < 10 or unique < 0.95:
-        if words_of.names(words, words_of.IDENTIFIER) and len(distinct) > max(_SOME, rows // 20):
-            return Guess(None, Role.IDENTIFIER, suggestion="unit")
-        return None
+    named = words_of.is_identifier(words, label)
+    if unique < 0.95:
+        return Guess(None, Role.IDENTIFIER, suggestion="unit") if named and several else None
     digits = {len(str(abs(int(value)))) for value in (distinct[0], distinct[-1])}
     dense = distinct[-1] - distinct[0] + 1 <= 1.5 * rows
-    long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50
-    quantity = words_of.names(named, words_of.QUANTITY)
-    if words_of.names(words, words_of.IDENTIFIER) or (rows >= 20 and (dense or (long and not quantity))):
+    long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50 and not words_of.is_quantity(words, label)
+    if (named and rows >= 10) or (rows >= _ENOUGH and (dense or long)):
         return Guess(None, Role.IDENTIFIER, notes=("A number that differs from row to row: dropped.",))
     return None
 
@@ -205,6 +206,11 @@ def _special(
         rest, often = rest[len(below) :], often[len(below) :]
     for group in reversed(_TOP):
         there = [value for value in group if value in rest and value not in labelled]
+        beyond = rest[~np.isin(rest, there)].max(initial=-np.inf)
+        above = [
+            value for value in there if value - beyond >= (_GAP if group[0] > 7 else 1)
+        ]  # 77 next to 76 hours is an answer
+        there = above or there
         if there and _is_apart(group, there, rest, often, whole=whole):
             marks += [str(int(value)) for value in there]
             break
@@ -220,7 +226,7 @@ def _is_apart(group: tuple[int, ...], there: list[int], rest: Any, often: Any, *
     if group[0] == 7:  # one digit: 1, 2, 3, 9
         top = {8, 9} & set(there)
         return bool(whole and top and largest <= 6 and smallest - largest >= 2 and others.sum() >= 2)
-    if largest < smallest and smallest - largest >= max(5.0, 0.1 * largest if group[0] > 700 else 0.0):
+    if largest < smallest and smallest - largest >= max(_GAP, 0.1 * largest if group[0] > 700 else 0.0):
         return bool(largest < smallest / 2 or group[0] < 700 or often[~others].max() >= 3)
     near = others & (np.abs(rest - smallest) <= max(10.0, 0.1 * smallest))
     typical = often[near].max() if near.any() else 1
@@ -282,8 +288,11 @@ def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) 
     if pc.all(pc.match_substring_regex(texts, _ISO)).as_py():
         timed = pc.any(pc.greater(pc.utf8_length(texts), 10)).as_py()
         return Guess(AttributeType.TIMESTAMP if timed else AttributeType.DATE, marks=marks)
-    if words_of.names(words, words_of.IDENTIFIER) and len(texts) > max(2, rows // 20):
-        return Guess(None, Role.IDENTIFIER, notes=("Names people, by its own name: dropped.",))
+    if words_of.is_identifier(words, variable.label) and len(texts) > max(2, rows // 20):
+        repeated = "unit" if len(texts) < 0.95 * rows else ""
+        return Guess(
+            None, Role.IDENTIFIER, suggestion=repeated, notes=("Names people, by its own name: dropped.",)
+        )
     codes = {code: text for code, text in variable.value_labels.items() if code not in marks}
     if codes and set(texts.to_pylist()) <= set(codes):
         return Guess(AttributeType.CATEGORICAL, marks=marks, labels=tuple(codes), words=variable.value_labels)
@@ -321,7 +330,7 @@ def _mostly_numbers(
 def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[str, ...]) -> Guess:
     rows, number = int(often.sum()), len(texts)
     few = 2 <= number <= MOST_LABELS and number <= max(2, rows // 5)
-    unit = words_of.names(words, words_of.UNIT) and number > _SOME
+    unit = words_of.is_unit(words) and number > _SOME
     length = float((np.asarray(pc.utf8_length(texts)) * often).sum() / rows)
     spaces = pc.match_substring(texts, " ")
     classified = number <= _MANY and rows >= 5 * number and length <= 16 and not pc.any(spaces).as_py()
