@@ -162,7 +162,7 @@ def test_open_document(tmp_path: Path) -> None:
         [None, 2.5, False, None],
     ]
     path = write_ods(tmp_path / "people.ods", {"First": rows, "Second": [["b"], [1]]})
-    assert read_table(path).to_pydict() == {
+    assert read_table(path, table="First").to_pydict() == {
         "name": ["Ann & Bob", None],
         "n": [1.0, 2.5],
         "ok": [True, False],
@@ -174,7 +174,11 @@ def test_open_document(tmp_path: Path) -> None:
 def test_excel_97(tmp_path: Path) -> None:
     rows = [["name", "n", "ok"], ["Zoë", 1, True], [None, 2.5, False]]
     path = write_xls(tmp_path / "people.xls", {"First": rows, "Second": [["b"], [1], [2]]})
-    assert read_table(path).to_pydict() == {"name": ["Zoë", None], "n": [1.0, 2.5], "ok": [True, False]}
+    assert read_table(path, table="First").to_pydict() == {
+        "name": ["Zoë", None],
+        "n": [1.0, 2.5],
+        "ok": [True, False],
+    }
     assert read_table(path, table="Second").to_pydict() == {"b": [1, 2]}
 
 

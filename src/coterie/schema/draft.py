@@ -25,7 +25,7 @@ from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.domain import LARGEST_BOUND
 from coterie.schema.frame_kind import to_kind
-from coterie.schema.guessing import Guess, guess_column, without_codes
+from coterie.schema.guessing import Guess, guess_as, guess_column, without_codes
 
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 
@@ -131,10 +131,17 @@ def make_draft(
 
 
 def draft_schema(
-    table: pa.Table, *, bounds_from_data: float | None = None, dialect: Dialect | None = None
+    table: pa.Table,
+    *,
+    bounds_from_data: float | None = None,
+    dialect: Dialect | None = None,
+    as_type: AttributeType | None = None,
 ) -> str:
-    """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do."""
-    return drafted(table, bounds_from_data=bounds_from_data, dialect=dialect).text
+    """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
+
+    `as_type` is what somebody has said already of all columns.
+    """
+    return drafted(table, bounds_from_data=bounds_from_data, dialect=dialect, as_type=as_type).text
 
 
 def drafted(
@@ -143,6 +150,7 @@ def drafted(
     bounds_from_data: float | None = None,
     dialect: Dialect | None = None,
     codebook: str | None = None,
+    as_type: AttributeType | None = None,
 ) -> Draft:
     """`dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
 
@@ -159,7 +167,8 @@ def drafted(
     sums = constant_sums(table)
     for place, column in zip(table.schema, table.columns, strict=True):
         variable = Variable.of(place.metadata)
-        guess = guesses[place.name] = guess_column(place.name, column, variable)
+        guess = guess_column(place.name, column, variable) if as_type is None else guess_as(as_type, column)
+        guesses[place.name] = guess
         lines = _attribute(column, guess, variable, factor, codebook, place.name)
         sum_note = f"    # {sums[place.name]}\n" if place.name in sums else ""
         text += f"  {_key(place.name)}:\n{sum_note}{lines}"
@@ -223,11 +232,12 @@ def _suggested(guess: Guess, name: str) -> list[str]:
 
 
 def _categories(guess: Guess, factor: Fraction | None, codebook: str | None) -> str:
+    """From the dictionary of the file; or left open; or, if that was asked for, those that occur."""
     if guess.labels:
         told = f"      public_because: {_flow(codebook)}\n" if codebook else ""
         listed = f"    categories:\n      labels: {_flow(list(guess.labels))}\n      source: data\n"
         return ("" if told else _DICTIONARY) + listed + told
-    if factor is None:
+    if factor is None or not guess.found:
         return (
             "    # Fill in: the labels that are possible at all, or a taxonomy:"
             " {labels: [first, second]} or {taxonomy: FILE}\n    categories:\n"
@@ -250,7 +260,10 @@ def _numbers(column: pa.ChunkedArray, guess: Guess) -> pa.ChunkedArray:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         marks = pa.array([*guess.marks, ""], pa.large_string())
         trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-        column = trimmed.filter(pc.invert(pc.is_in(trimmed, marks))).cast(pa.float64())
+        try:
+            column = trimmed.filter(pc.invert(pc.is_in(trimmed, marks))).cast(pa.float64())
+        except pa.ArrowInvalid:  # somebody said that they are numbers
+            return pa.chunked_array([], pa.float64())
     return without_codes(column, guess.marks) if guess.marks else column
 
 

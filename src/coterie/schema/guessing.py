@@ -64,6 +64,21 @@ def guess_column(name: str, column: pa.ChunkedArray, variable: Variable) -> Gues
     return Guess(None, Role.IDENTIFIER, notes=("Neither numbers, text, dates nor truth values: dropped.",))
 
 
+def guess_as(kind: AttributeType, column: pa.ChunkedArray) -> Guess:
+    """What else is to be said of a column whose type is known: which labels occur, where they are few enough."""
+    if kind.ranged or kind is AttributeType.BOOLEAN:
+        return Guess(kind)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        texts = pc.unique(column.drop_null()).cast(pa.string()).to_pylist()
+    except pa.ArrowException:
+        return Guess(kind)
+    labels = sorted({text.strip() for text in texts} - {""})
+    few = 2 <= len(labels) <= MOST_LABELS and len(labels) <= max(2, len(column) // 5)
+    return Guess(kind, found=tuple(labels) if few else ())
+
+
 # Numbers: codes, counts, measures, numbers of persons.
 
 
@@ -163,8 +178,9 @@ def _number_of_a_person(words: tuple[str, ...], label: str, distinct: Any, rows:
         return Guess(None, Role.IDENTIFIER, suggestion="unit") if named and several else None
     digits = {len(str(abs(int(value)))) for value in (distinct[0], distinct[-1])}
     dense = distinct[-1] - distinct[0] + 1 <= 1.5 * rows
-    long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50 and not words_of.is_quantity(words, label)
-    if (named and rows >= 10) or (rows >= _ENOUGH and (dense or long)):
+    long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50
+    measured = words_of.is_quantity(tuple(word for word in words if word not in ("number", "num")), label)
+    if (named and rows >= 10) or (rows >= _ENOUGH and (dense or long) and not measured):
         return Guess(None, Role.IDENTIFIER, notes=("A number that differs from row to row: dropped.",))
     return None
 

@@ -22,7 +22,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.codebook import Variable
 from coterie.table.columns.column import text_of
 
-_ROWS_AT_ONCE = 1 << 16  # cells arrive as Python objects: never all at once
+_CELLS_AT_ONCE = 2_000_000  # they arrive as Python objects: never all at once
 _SAV_START, _ENCRYPTED_START = (b"$FL2", b"$FL3"), b"ENCRYPTED"
 _DAY = 86_400  # seconds
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
@@ -81,7 +81,7 @@ def read_survey(path: Path, schema: Schema | None = None, *, encoding: str | Non
     if not columns:
         raise DataError(f"{path} has no variables.", "Give a file with at least one variable and one row.")
     pieces: list[list[pa.Array]] = [[] for _ in columns]
-    for chunk in _chunks(read, columns[0].name):
+    for chunk in _chunks(read, metadata.column_names):
         for column, parts in zip(columns, pieces, strict=True):
             parts.append(column.array(chunk.pop(column.name)))
     labels = _catalogue(path, metadata) if schema is None else {}
@@ -105,7 +105,7 @@ def guess_encoding(path: Path) -> str | None:
             texts = [
                 name for name, kind in found.readstat_variable_types.items() if kind.startswith("string")
             ]
-            for _ in _chunks(partial(read, usecols=texts), texts[0]) if texts else ():
+            for _ in _chunks(partial(read, usecols=texts), texts) if texts else ():
                 pass
         except DataError:
             continue
@@ -161,16 +161,16 @@ def _damaged(path: Path, program: Program) -> DataError:
     )
 
 
-def _chunks(read: Callable[..., tuple[Any, Any]], name: str) -> Iterator[dict[str, list[Any]]]:
+def _chunks(read: Callable[..., tuple[Any, Any]], names: list[str]) -> Iterator[dict[str, list[Any]]]:
     """Until there are no more rows: not every format says how many it has."""
-    done = 0
+    done, most = 0, max(1000, _CELLS_AT_ONCE // len(names))
     while True:
-        chunk = read(row_offset=done, row_limit=_ROWS_AT_ONCE)[0]
-        rows = len(chunk[name])
+        chunk = read(row_offset=done, row_limit=most)[0]
+        rows = len(chunk[names[0]])
         if rows or not done:
             yield chunk
         done += rows
-        if rows < _ROWS_AT_ONCE:
+        if rows < most:
             return
 
 
