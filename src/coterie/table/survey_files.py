@@ -24,6 +24,7 @@ from coterie.table.columns.column import text_of
 
 _CELLS_AT_ONCE = 2_000_000  # they arrive as Python objects: never all at once
 _SAV_START, _ENCRYPTED_START = (b"$FL2", b"$FL3"), b"ENCRYPTED"
+_XPORT_RECORD = 80  # bytes
 _DAY = 86_400  # seconds
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
 
@@ -152,6 +153,8 @@ def _check_start(path: Path, program: Program) -> None:
         )
     if program.function == "read_sav" and not start.startswith(_SAV_START):
         raise _damaged(path, program)
+    if program.function == "read_xport" and path.stat().st_size % _XPORT_RECORD:
+        raise _damaged(path, program)  # it does not say how many rows it has
 
 
 def _damaged(path: Path, program: Program) -> DataError:

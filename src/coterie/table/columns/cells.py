@@ -308,7 +308,11 @@ def distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | 
             "Convert it to text first.",
         ) from None
     missing, ranges = {"", *attribute.missing_marks}, ranges_of(attribute.missing_marks)
-    missing |= {words for words, code in attribute.codes_by_words.items() if code in missing}
+    missing |= {
+        words
+        for words, code in attribute.codes_by_words.items()
+        if code in missing or in_ranges(code, ranges)
+    }
     trimmed = [text.strip() if text else "" for text in texts]
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return [None if text in missing or in_ranges(text, ranges) else text for text in trimmed], places
