@@ -1,4 +1,4 @@
-"""How many columns of a draft are right, on 16 invented files of the kinds that statistical offices and hospitals have.
+"""How many columns of a draft are right, on 20 invented files of the kinds that statistical offices and hospitals have.
 
 The truth of each column was written with the file, as its codebook would say it: type, role, missing codes, labels, and
 whether it is a weight or the number of a unit. A column counts only if all of that is right.
@@ -523,6 +523,130 @@ def census_extract() -> dict[str, Column]:
     }
 
 
+# Written when the rules stood: at the first try, 48 of these 51 columns were right.
+
+
+def income_conditions() -> dict[str, Column]:
+    m = Maker(21, 2400)
+    hh, _, _ = m.households()
+    status = dict(
+        enumerate(
+            [
+                "Employee full time",
+                "Employee part time",
+                "Self-employed",
+                "Unemployed",
+                "Retired",
+                "Disabled",
+                "Domestic tasks",
+            ],
+            1,
+        )
+    )
+    general = dict(enumerate(["Very good", "Good", "Fair", "Bad", "Very bad"], 1))
+    return {
+        "RB010": (np.full(2400, 2023), WHOLE),
+        "RB030": (hh * 100 + m.draw.integers(1, 100, 2400) + 7 * np.arange(2400), ID),
+        "RX030": (hh, UNIT),
+        "RB050": (m.weights(612), WEIGHT),
+        "RB080": (m.whole(1930, 2020, peak=0.5), WHOLE),
+        "RB090": (m.codes(1, 2), coded(labels={1: "Male", 2: "Female"})),
+        "PL031": (m.codes(*status, marks=(-1,)), coded(-1, labels=status)),
+        "PE040": (m.codes(0, 100, 200, 300, 400, 500), Truth("categorical|ordinal")),
+        "PH010": (m.codes(*general, marks=(-1,)), coded(-1, kind="ordinal", labels=general)),
+        "PH020": (m.codes(1, 2, marks=(-1,)), coded(-1, labels=YES)),
+        "PY010N": (m.money(19_000, places=2), REAL),
+        "PL060": (m.whole(1, 80, marks=(-2,)), coded(-2, kind="integer")),
+        "HS120": (m.codes(1, 2, 3, 4, 5, 6), ORDER),
+        "DB100": (m.codes(1, 2, 3), CODE),
+    }
+
+
+INCOME_WORDS = {"PL031": {-1: "Not applicable"}, "PH010": {-1: "Missing"}, "PH020": {-1: "Missing"}}
+INCOME_LABELS = {
+    "RB010": "Year of the survey",
+    "RB030": "Personal ID",
+    "RX030": "Household ID",
+    "RB050": "Personal cross-sectional weight",
+    "RB080": "Year of birth",
+    "PL060": "Hours usually worked per week in main job",
+    "HS120": "Ability to make ends meet",
+}
+
+
+def tax_register() -> dict[str, Column]:
+    m = Maker(22, 3500)
+    gross = m.money(52_000, places=2)
+    tax = (gross * 0.2).round(2)
+    return {
+        "taxpayer": ([f"{n:011d}" for n in m.draw.choice(10**9, 3500, replace=False)], ID),
+        "year": (m.codes(2021, 2022, 2023), Truth("integer|categorical|ordinal")),
+        "canton": (m.texts("AG", "BE", "GE", "TI", "VD", "ZH"), CODE),
+        "commune": (m.draw.choice(np.arange(1, 6800, 61), 3500), CODE),
+        "filing_status": (m.texts("single", "married", "widowed", "divorced"), CODE),
+        "dependants": (m.whole(0, 6, peak=0.15), Truth("integer|categorical")),
+        "gross_income": (gross, REAL),
+        "tax_due": (tax, REAL),
+        "net_income": ((gross - tax).round(2), REAL),
+        "assets": (m.money(120_000), WHOLE),
+        "assessed_on": (m.days("2022-03-01", "2024-11-30"), DATE),
+        "appeal": (m.texts("Y", "N"), CODE),
+    }
+
+
+def cancer_registry() -> dict[str, Column]:
+    m = Maker(23, 1800)
+    return {
+        "reg_no": (20_240_000 + np.arange(1800), ID),
+        "dx_date": (m.days("2010-01-01", "2022-12-31"), DATE),
+        "age_dx": (m.whole(0, 99, peak=0.65), WHOLE),
+        "sex": (m.codes(1, 2, marks=(9,)), coded(9)),
+        "topography": (
+            m.draw.choice([f"C{n:02d}.{d}" for n in range(15, 80, 3) for d in (0, 9)], 1800),
+            CODE,
+        ),
+        "morphology": (
+            m.draw.choice(
+                [8000, 8010, 8070, 8140, 8500, 8520, 8720, 9680, 9732, 9823, 9861, 8041, 8312, 8441], 1800
+            ),
+            CODE,
+        ),
+        "behaviour": (m.codes(2, 3), CODE),
+        "stage": (m.texts("I", "II", "III", "IV"), ORDER),
+        "grade": (m.codes(1, 2, 3, 4, marks=(9,)), coded(9, kind="categorical|ordinal")),
+        "tumour_size_mm": (m.whole(1, 120, peak=0.2, marks=(999,)), coded(999, kind="integer")),
+        "nodes_positive": (m.whole(0, 30, peak=0.05, marks=(98, 99)), coded(98, 99, kind="integer")),
+        "vital_status": (m.texts("alive", "dead"), CODE),
+        "survival_months": (m.whole(0, 150), WHOLE),
+        "hospital": ([f"H{n:02d}" for n in m.draw.integers(1, 25, 1800)], CODE),
+    }
+
+
+def demographic_health() -> dict[str, Column]:
+    m = Maker(24, 1600)
+    educ = {0: "no education", 1: "primary", 2: "secondary", 3: "higher"}
+    wealth = dict(enumerate(["poorest", "poorer", "middle", "richer", "richest"], 1))
+    return {
+        "caseid": (
+            [
+                f"{c:4d} {h:3d} {n:2d}"
+                for c, h, n in zip(*(m.draw.integers(1, top, 1600) for top in (400, 200, 30)), strict=True)
+            ],
+            ID,
+        ),
+        "v001": (m.draw.integers(1, 401, 1600), WHOLE),
+        "v005": (m.money(1_000_000), WHOLE),
+        "v012": (m.whole(15, 49), WHOLE),
+        "v025": (m.codes(1, 2), coded(labels={1: "urban", 2: "rural"})),
+        "v106": (m.codes(0, 1, 2, 3), coded(kind="ordinal", labels=educ)),
+        "v190": (m.codes(1, 2, 3, 4, 5), Truth("categorical|ordinal", labels=wealth)),
+        "v201": (m.whole(0, 12, peak=0.2), Truth("integer|categorical")),
+        "v481": (m.codes(0, 1, marks=(9,)), coded(9, labels={0: "no", 1: "yes"})),
+        "v511": (m.whole(12, 35, marks=(97, 98)), coded(97, 98, kind="integer")),
+        "bmi100": (m.whole(1400, 4200, marks=(9998,)), coded(9998, kind="integer")),
+    }
+
+
 # Writing them, each as the program writes it that people use.
 
 
@@ -553,7 +677,7 @@ def _days(cells: Any) -> bool:
 def _sav(columns: dict[str, Column], path: Path) -> None:
     import pyreadstat
 
-    words = _words(columns, SPSS_WORDS if "respid" in columns else HEALTH_WORDS)
+    words = _words(columns, SPSS_WORDS | HEALTH_WORDS | INCOME_WORDS)
     declared = {
         name: [float(m) for m in t.marks][:3]
         for name, (_, t) in columns.items()
@@ -565,7 +689,8 @@ def _sav(columns: dict[str, Column], path: Path) -> None:
         str(path),
         variable_value_labels={n: {float(c): w for c, w in found.items()} for n, found in words.items()},
         missing_ranges=declared,
-        column_labels={"income": "Net household income per month", "hours_tv": "Hours of television per day"},
+        column_labels=INCOME_LABELS
+        | {"income": "Net household income per month", "hours_tv": "Hours of television per day"},
     )
 
 
@@ -579,7 +704,9 @@ def _stored(cells: Any) -> Any:
 def _dta(columns: dict[str, Column], path: Path) -> None:
     import pyreadstat
 
-    words = _words(columns, {"health": {-2: "refused"}, "innovates": {9: "no answer"}})
+    words = _words(
+        columns, {"health": {-2: "refused"}, "innovates": {9: "no answer"}, "v481": {9: "missing"}}
+    )
     frame = _frame(
         {n: ([d.astype(object) for d in c] if _days(c) else c, t) for n, (c, t) in columns.items()}
     )
@@ -638,6 +765,12 @@ FILES: dict[str, tuple[Callable[[], dict[str, Column]], Callable[[dict[str, Colu
     "social survey": (health_survey, _sav, "social.sav"),
     "census extract": (census_extract, _csv, "census.csv"),
 }
+LATER = {
+    "income and living conditions": (income_conditions, _sav, "silc.sav"),
+    "tax register": (tax_register, _csv, "tax.csv"),
+    "cancer registry": (cancer_registry, _csv, "cancer.csv"),
+    "demographic and health survey": (demographic_health, _dta, "dhs.dta"),
+}
 
 
 def wrong(draft: coterie.Draft, columns: dict[str, Column]) -> dict[str, str]:
@@ -659,7 +792,7 @@ def wrong(draft: coterie.Draft, columns: dict[str, Column]) -> dict[str, str]:
 
 
 def scores(folder: Path) -> Iterator[tuple[str, str, int, dict[str, str]]]:
-    for title, (make, write, name) in FILES.items():
+    for title, (make, write, name) in (FILES | LATER).items():
         columns, path = make(), folder / name
         write(columns, path)
         draft = coterie.Schema.draft(path, table="Data" if name.endswith(".xlsx") else None)
@@ -674,7 +807,7 @@ def run() -> Iterator[str]:
         for title, suffix, columns, faults in scores(Path(folder)):
             total, right = total + columns, right + columns - len(faults)
             yield f"| {title} | `{suffix}` | {columns} | {columns - len(faults)} |"
-    yield f"| **all** | | **{total}** | **{right} ({right / total:.0%})** |"
+    yield f"| **all** | | **{total}** | **{right}** |"
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ PARTS = DRAW.integers(1, 50, (3, 200))
         ("isco08", DRAW.choice(np.arange(1111, 9629, 60), ROWS), "categorical"),
         ("age", AGES, "integer"),
         ("x", AGES, "integer"),
+        ("v7", np.repeat(np.arange(12, 36), np.r_[10:250:20, 240:0:-20]), "integer"),
+        ("v7", np.repeat(np.arange(1, 25), [90, 30] * 12), "categorical"),
         ("pay", PAY + 0.5, "continuous"),
         ("mark_maths", DRAW.integers(1, 7, ROWS), "ordinal"),
         ("when", [dt.date(2020, 1, 1)] * 30, "date"),

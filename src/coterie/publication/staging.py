@@ -30,7 +30,7 @@ from coterie.table.database import connected, driver_faults, execute, exists, fe
 from coterie.table.digest import file_sha256, table_digest
 from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
 from coterie.table.reading import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
-from coterie.table.survey_writing import SURVEY_ENDINGS, require_writable
+from coterie.table.survey_writing import SURVEY_ENDINGS, require_writable, write_survey
 
 # A file or URL; or (URL, table) for a table of a database; or (file, sheet).
 Input = str | Path | tuple[str, str]
@@ -111,7 +111,7 @@ def require_writer(
         )
     if schema is not None and ending(path) in SURVEY_ENDINGS:
         require_writable(ending(path), schema)
-        return partial(writer, schema=schema)
+        return partial(write_survey, ending(path), schema=schema)
     return writer
 
 

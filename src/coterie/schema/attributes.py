@@ -139,7 +139,8 @@ class Attribute(Codebook):
             raise ValueError("only a continuous attribute has decimals")
         if self.impute is not None and self.missing is not Missing.IMPUTE:
             raise ValueError("a value to impute needs `missing: impute`")
-        check_codes(self.value_labels, self.categories and self.categories.labels, self.missing_marks)
+        labels = self.categories.labels if self.categories is not None else None
+        check_codes(self.value_labels, labels, self.missing_marks)
         return self
 
     def bounds(self) -> Domain:

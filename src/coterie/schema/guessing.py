@@ -198,7 +198,15 @@ def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts
     if words_of.names(words, words_of.CODE):
         return number <= _MANY
     dense = distinct[-1] - distinct[0] < 2 * number and distinct[-1] <= 99
-    return number <= _SOME and rows >= 20 * number and dense
+    return number <= _SOME and rows >= 20 * number and dense and not _has_one_peak(counts)
+
+
+def _has_one_peak(counts: Any) -> bool:
+    """As ages and counts have; codes rise and fall as they come, or are equally frequent."""
+    steps = np.diff(counts.astype(float))
+    clear = np.abs(steps) > 2.5 * np.sqrt(counts[1:] + counts[:-1])
+    ways = np.sign(steps[clear])
+    return len(ways) >= 2 and int((ways[1:] != ways[:-1]).sum()) <= 1
 
 
 # Codes that mean 'missing'.

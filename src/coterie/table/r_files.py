@@ -112,7 +112,8 @@ def _texts(found: Any, encoding: str) -> list[str | None]:
         return []
     from rdata.conversion import convert_char
 
-    return [convert_char(_followed(text), default_encoding=encoding) for text in found.value]
+    texts = (convert_char(_followed(text), default_encoding=encoding) for text in found.value)
+    return [text.decode("latin-1") if isinstance(text, bytes) else text for text in texts]
 
 
 class _Column(NamedTuple):

@@ -165,7 +165,7 @@ def _series(column: pa.ChunkedArray) -> Any:
     import pandas as pd
 
     if pa.types.is_int32(column.type):
-        return pd.Int32Dtype().__from_arrow__(column)
+        return pd.Series(column.to_pandas(types_mapper={pa.int32(): pd.Int32Dtype()}.get))
     return column.to_pandas()
 
 
