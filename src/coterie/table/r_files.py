@@ -116,13 +116,13 @@ def _texts(found: Any, encoding: str) -> list[str | None]:
     return [text.decode("latin-1") if isinstance(text, bytes) else text for text in texts]
 
 
-class _Column(NamedTuple):
+class _RColumn(NamedTuple):
     name: str
     cells: pa.Array
     variable: Variable
 
 
-def _column(name: str, found: Any, encoding: str) -> _Column:
+def _column(name: str, found: Any, encoding: str) -> _RColumn:
     found = _followed(found)
     attributes, classes, kind = _attributes(found, encoding), _classes(found), _kind(found)
     if "dim" in attributes or kind not in ("LGL", "INT", "REAL", "STR"):
@@ -133,15 +133,15 @@ def _column(name: str, found: Any, encoding: str) -> _Column:
     label = next(iter(_texts(attributes.get("label"), encoding)), None) or ""
     if kind == "STR":
         texts = [text or None for text in _texts(found, encoding)]
-        return _Column(name, pa.array(texts, pa.string()), Variable(label=label))
+        return _RColumn(name, pa.array(texts, pa.string()), Variable(label=label))
     values = np.ma.asarray(found.value)
     if "factor" in classes:
         levels = [level or "" for level in _texts(attributes.get("levels"), encoding)]
         places = pa.array(values.filled(0).astype(np.int32) - 1, mask=np.ma.getmaskarray(values))
         measure = "ordinal" if "ordered" in classes else "nominal"
         cells = pa.array(levels, pa.string()).take(places)
-        return _Column(name, cells, Variable(label=label, labels=tuple(levels), measure=measure))
-    return _Column(
+        return _RColumn(name, cells, Variable(label=label, labels=tuple(levels), measure=measure))
+    return _RColumn(
         name,
         _numbers(name, values, classes),
         Variable(

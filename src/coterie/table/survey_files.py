@@ -78,7 +78,7 @@ def read_survey(path: Path, schema: Schema | None = None, *, encoding: str | Non
     program = PROGRAMS[path.suffix.lower()]
     read = _reader(path, program, None if encoding == "utf-8" else encoding)
     metadata = read(metadataonly=True)[1]
-    columns = [_Column(name, program, metadata) for name in metadata.column_names]
+    columns = [_SurveyColumn(name, program, metadata) for name in metadata.column_names]
     if not columns:
         raise DataError(f"{path} has no variables.", "Give a file with at least one variable and one row.")
     pieces: list[list[pa.Array]] = [[] for _ in columns]
@@ -177,7 +177,7 @@ def _chunks(read: Callable[..., tuple[Any, Any]], names: list[str]) -> Iterator[
             return
 
 
-class _Column:
+class _SurveyColumn:
     """One variable: its Arrow type by the header, and its cells."""
 
     def __init__(self, name: str, program: Program, metadata: Any) -> None:
