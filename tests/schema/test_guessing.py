@@ -128,6 +128,11 @@ def test_special_codes(name: str, cells: Any, marks: set[str]) -> None:
     assert set(guess(name, cells).marks) == marks
 
 
+def test_dates_in_another_way_of_writing_are_pointed_out() -> None:
+    for cells in ([19_800_101 + n for n in range(28)], [f"{1 + n}/2/1980" for n in range(28)]):
+        assert "Looks like dates" in guess("dob", cells).notes[0]
+
+
 def test_no_value_but_a_usual_code_is_ever_named() -> None:
     found = guess("income", mixed(PAY, 4_711_000))
     assert (found.marks, found.found) == ((), ())

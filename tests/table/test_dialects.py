@@ -65,6 +65,14 @@ def test_marks_of_thousands_are_declared(tmp_path: Path) -> None:
             numbers(path, schema(thousands=","), "bill")
 
 
+def test_marks_among_numbers_of_another_dialect(tmp_path: Path) -> None:
+    lines = "".join(f"{n}.{n:03d},5;{n}\n" for n in range(1, 60))
+    (tmp_path / "t.csv").write_text(f"pay;n\n{lines}k.A.;60\n")
+    drafted = Schema.draft(tmp_path / "t.csv").schema
+    assert (drafted.dialect.decimal, drafted.dialect.thousands) == (",", ".")
+    assert (drafted["pay"].type.value, drafted["pay"].missing_marks) == ("continuous", ("k.A.",))
+
+
 def test_codes_with_leading_zeros_stay_text_in_a_draft(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('zip,n\n01234,10\n"00042",20\n8001,30\n')
     assert read_table(tmp_path / "t.csv").to_pydict() == {

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,28 @@ def test_open_ranges_and_stata_gaps(tmp_path: Path) -> None:
     found = read_table(path)
     assert found["x"].to_pylist() == [1, None, 3]
     assert Variable.of(found.schema.field("x").metadata).value_labels == {"1": "one"}
+
+
+def test_sas_keeps_its_labels_in_a_file_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here writes .sas7bdat: a transport file of the same content stands in, and a catalogue of labels."""
+    frame = pd.DataFrame({"SEX": [1.0, 2.0], "D": [0.0, 366.0], "T": [0.0, 86_401.5]})
+    formats = {"SEX": "SEXF", "D": "DATE9", "T": "DATETIME20"}
+    path = write(tmp_path / "t.xpt", frame, variable_format=formats).rename(tmp_path / "t.sas7bdat")
+    monkeypatch.setattr(pyreadstat, "read_sas7bdat", pyreadstat.read_xport)
+    found = read_table(path)
+    assert found.to_pydict() == {
+        "SEX": [1, 2],
+        "D": [dt.date(1960, 1, 1), dt.date(1961, 1, 1)],
+        "T": [dt.datetime(1960, 1, 1), dt.datetime(1960, 1, 2, 0, 0, 1, 500_000)],
+    }
+    assert not Variable.of(found.schema.field("SEX").metadata).value_labels
+    (tmp_path / "t.sas7bcat").write_bytes(b"x")
+    with pytest.raises(DataError, match="not a SAS catalogue"):
+        read_table(path)
+    catalogue = SimpleNamespace(value_labels={"SEXF": {1.0: "male", 2.0: "female"}})
+    monkeypatch.setattr(pyreadstat, "read_sas7bcat", lambda _: (None, catalogue))
+    labels = Variable.of(read_table(path).schema.field("SEX").metadata).value_labels
+    assert labels == {"1": "male", "2": "female"}
 
 
 def test_a_large_file_is_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

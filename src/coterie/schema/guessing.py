@@ -25,11 +25,15 @@ _MANY = 1000  # labels of a classification
 _GAP = 5.0  # at least so far above all answers is a code with two or more digits
 _LONG_TEXT = 40  # letters, on average
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
+_OTHER_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 # Codes that mean 'missing' in one survey or another, by the number of digits.
 _TOP = [(7, 8, 9), (77, 88, 96, 97, 98, 99), (777, 888, 996, 997, 998, 999)]
 _TOP += [tuple(10**digits - missing for missing in (4, 3, 2, 1)) for digits in range(4, 9)]
 _BELOW = (*range(-9, 0), -66, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999, -99999)
+
+
+_DATE_NOTE = "Looks like dates: write them like 2026-01-31 in the file, and `type: date` here."
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ def _number_guess(
             return Guess(kind, marks=marks, labels=listed, words=variable.value_labels)
     if words_of.is_weight(words, variable.label) and distinct[0] >= 0 and not _of_bodies(distinct, counts):
         return Guess(plain, marks=marks, suggestion="weight")
+    if whole and _are_dates(distinct):
+        return Guess(plain, marks=marks, notes=(_DATE_NOTE,))
     if whole and (dropped := _number_of_a_person(words, variable.label, distinct, rows)) is not None:
         return dropped
     quantity = words_of.is_quantity(words, variable.label)
@@ -143,6 +149,14 @@ def _number_guess(
         found = tuple(str(int(value)) for value in distinct)
         return Guess(kind, marks=marks, words=variable.value_labels, found=found)
     return Guess(plain, marks=marks, words=variable.value_labels)
+
+
+def _are_dates(distinct: Any) -> bool:
+    """19801231 and the like."""
+    if distinct[0] < 18_000_101 or distinct[-1] > 21_001_231 or len(distinct) < 5:
+        return False
+    month, day = distinct // 100 % 100, distinct % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 
 
 def _of_bodies(distinct: Any, counts: Any) -> bool:
@@ -312,6 +326,8 @@ def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) 
     if pc.all(pc.match_substring_regex(texts, _ISO)).as_py():
         timed = pc.any(pc.greater(pc.utf8_length(texts), 10)).as_py()
         return Guess(AttributeType.TIMESTAMP if timed else AttributeType.DATE, marks=marks)
+    if pc.all(pc.match_substring_regex(texts, _OTHER_DATE)).as_py():
+        return Guess(None, Role.IDENTIFIER, notes=(_DATE_NOTE,))
     if words_of.is_identifier(words, variable.label) and len(texts) > max(2, rows // 20):
         repeated = "unit" if len(texts) < 0.95 * rows else ""
         return Guess(

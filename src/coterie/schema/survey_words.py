@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def _set(words: str) -> frozenset[str]:
@@ -138,6 +142,11 @@ def is_change(words: Sequence[str]) -> bool:
 def means_missing(label: str) -> bool:
     """Whether a value label says that there is no answer."""
     return bool(_MISSING_WORDS.search(label)) or label.strip().casefold() in GAPS
+
+
+def are_gaps(texts: pa.Array | pa.ChunkedArray) -> Any:
+    """Which of the texts mean 'missing' wherever they stand."""
+    return pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), pa.array(sorted(GAPS), texts.type))
 
 
 def is_gap(text: str) -> bool:

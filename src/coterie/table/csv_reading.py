@@ -27,6 +27,7 @@ from coterie.errors import DataError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, check_names
 from coterie.schema.codebook import mark_range
 from coterie.schema.dialect import DELIMITERS, Dialect
+from coterie.schema.survey_words import are_gaps
 from coterie.table.columns.cells import is_number, without_marks
 
 _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -146,23 +147,28 @@ def _as_numbers(texts: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
 
 
 def _as_guessed(table: pa.Table, dialect: Dialect) -> pa.Table:
-    """Without a schema: columns of numbers or dates in the file's own way of writing, where all cells are."""
+    """Without a schema: columns of numbers or dates in the file's own way of writing, where all cells are.
+
+    Numbers among which something like NA stands stay text, but as others write them.
+    """
     for place, column in enumerate(table.columns):
         if not pa.types.is_string(column.type) or column.null_count == len(column):
             continue
-        for kind in _GUESSED:
+        for kind in _GUESSED if dialect.date_format else _GUESSED[:1]:
+            gaps = are_gaps(column)
             if pa.types.is_floating(kind):
                 if pc.any(pc.match_substring_regex(column, _ZERO_FIRST)).as_py():
                     continue
                 texts = _as_numbers(pc.utf8_trim_whitespace(column), dialect)
-            elif dialect.date_format:
-                texts = _as_iso(column, dialect)
             else:
-                continue
+                texts = _as_iso(column, dialect)
             try:
-                table = table.set_column(place, table.column_names[place], texts.cast(kind))
+                found = pc.if_else(gaps, pa.scalar(None, texts.type), texts).cast(kind)
             except pa.ArrowInvalid:
                 continue
+            if pc.any(gaps).as_py():
+                found = pc.if_else(gaps, column, texts)
+            table = table.set_column(place, table.column_names[place], found)
             break
     return table
 

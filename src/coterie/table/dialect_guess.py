@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from coterie.errors import DataError
 from coterie.schema.dialect import Dialect
+from coterie.schema.survey_words import are_gaps
 from coterie.table.csv_reading import read_csv
 
 _MARKS = (".", ",", " ", "'", "\u00a0", "\u202f")  # of thousands
@@ -58,7 +59,9 @@ def _ways_of_writing(table: pa.Table, as_text: Callable[[], pa.Table]) -> dict[s
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.Array:
-    return pc.unique(pc.utf8_trim_whitespace(column.drop_null()))
+    """Without texts such as NA, which may stand among numbers."""
+    found = pc.unique(pc.utf8_trim_whitespace(column.drop_null()))
+    return found.filter(pc.invert(are_gaps(found)))
 
 
 def _all(column: pa.Array, pattern: str) -> bool:
@@ -82,7 +85,7 @@ def _date_format(texts: list[pa.Array]) -> str | None:
     formats = set()
     for column in texts:
         found = [_DAY.fullmatch(text) for text in column.to_pylist()]
-        if not all(found) or len({match[2] for match in found if match}) != 1:
+        if not found or not all(found) or len({match[2] for match in found if match}) != 1:
             continue
         days = [(int(match[1]), int(match[3])) for match in found if match]
         mark = next(match[2] for match in found if match)
