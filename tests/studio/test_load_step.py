@@ -52,7 +52,7 @@ def write_database(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz", "parquet", "arrow", "feather", "xlsx"])
+@pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz", "parquet", "arrow", "feather", "xlsx", "sav", "dta"])
 def test_every_format_is_read_and_shown(visit: Visit, tmp_path: Path, end: str) -> None:
     path = tmp_path / f"people.{end}"
     table = pa.table({"name": ["Ann", "Bob"], "age": [30, 41]})
