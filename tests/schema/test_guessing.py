@@ -133,6 +133,15 @@ def test_dates_in_another_way_of_writing_are_pointed_out() -> None:
         assert "Looks like dates" in guess("dob", cells).notes[0]
 
 
+def test_a_column_without_any_answer_is_drafted_too() -> None:
+    for cells in ([9] * 30, [9.0] * 30, ["9", "NA"] * 20):
+        found = guess("q", cells, value_labels={"1": "Yes", "9": "Refused"}, missing=("9",))
+        assert found.role.value == "protect"
+        assert "9" in found.marks
+    table = pa.table({"q": pa.array([None, None, float("inf")] * 10), "r": ["", " ", ""] * 10})
+    assert len(Schema.draft(table, bounds_from_data=1.5).schema.attributes) == 2
+
+
 def test_no_value_but_a_usual_code_is_ever_named() -> None:
     found = guess("income", mixed(PAY, 4_711_000))
     assert (found.marks, found.found) == ((), ())
@@ -159,6 +168,9 @@ def test_the_dictionary_of_the_file_is_believed() -> None:
     ends = {"0": "Not at all", "10": "Completely"}
     scale = guess("q", ZERO_TO_TEN, value_labels=ends)
     assert (scale.type, scale.labels) == ("ordinal", tuple(map(str, range(11))))
+    partly = guess("q", CODES, value_labels={"1": "red", "2": "blue"})
+    assert (partly.type, partly.labels) == ("categorical", ())
+    assert "does not name every code" in partly.notes[0]
     top = guess("age", AGES, value_labels={"89": "89 or older"})
     assert (top.type, top.labels) == ("integer", ()), "one number with words is no list of codes"
     ranged = guess("q", mixed(CODES, 96, 97), missing=("96 to 99",))

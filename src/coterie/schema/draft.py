@@ -25,7 +25,8 @@ from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.domain import LARGEST_BOUND
 from coterie.schema.frame_kind import to_kind
-from coterie.schema.guessing import Guess, guess_as, guess_column, without_codes
+from coterie.schema.guessing import Guess, guess_as, guess_column
+from coterie.schema.missing_codes import without_codes
 
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 

@@ -15,24 +15,22 @@ import pyarrow.compute as pc
 
 from coterie.schema import survey_words as words_of
 from coterie.schema.attributes import AttributeType, Role
-from coterie.schema.codebook import Variable, in_ranges, ranges_of
+from coterie.schema.codebook import Variable
+from coterie.schema.missing_codes import ENOUGH, is_marked, marked, special_codes
 
 MOST_LABELS = 100
-_ENOUGH = 20  # rows below which nothing is said about codes
 _FEW = 12  # distinct whole numbers that are probably codes
 _SOME = 30  # as many, where each of them is frequent
 _MANY = 1000  # labels of a classification
-_GAP = 5.0  # at least so far above all answers is a code with two or more digits
 _LONG_TEXT = 40  # letters, on average
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
 _OTHER_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-# Codes that mean 'missing' in one survey or another, by the number of digits.
-_TOP = [(7, 8, 9), (77, 88, 96, 97, 98, 99), (777, 888, 996, 997, 998, 999)]
-_TOP += [tuple(10**digits - missing for missing in (4, 3, 2, 1)) for digits in range(4, 9)]
-_BELOW = (*range(-9, 0), -66, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999, -99999)
 
 
+_UNNAMED = (
+    "The file's dictionary does not name every code that occurs: complete value_labels, or correct the file."
+)
 _DATE_NOTE = "Looks like dates: write them like 2026-01-31 in the file, and `type: date` here."
 
 
@@ -95,8 +93,8 @@ def _numbers(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable
         return Guess(plain, notes=("This column holds no finite number; drop it, or fill its bounds.",))
     distinct, counts = np.unique(values, return_counts=True)
     whole = pa.types.is_integer(column.type) or (bool(finite.all()) and _all_whole(distinct))
-    marks = _special(distinct, counts, words, variable, whole=whole)
-    keep = ~_marked(distinct, marks)
+    marks = special_codes(distinct, counts, words, variable, whole=whole)
+    keep = ~marked(distinct, marks)
     distinct, counts = distinct[keep], counts[keep]
     if pa.types.is_decimal(column.type) and column.type.scale:
         whole = False
@@ -118,7 +116,9 @@ def _number_guess(
 ) -> Guess:
     plain = AttributeType.INTEGER if whole else AttributeType.CONTINUOUS
     rows = int(counts.sum())
-    labels = {code: text for code, text in variable.value_labels.items() if not _is_marked(code, marks)}
+    if not rows:
+        return Guess(plain, marks=marks, words=variable.value_labels, notes=("No cell holds an answer.",))
+    labels = {code: text for code, text in variable.value_labels.items() if not is_marked(code, marks)}
     if len(distinct) == 1:
         return Guess(
             plain,
@@ -147,7 +147,8 @@ def _number_guess(
         marked = words_of.names(words, words_of.MARK_NOTE) or variable.measure == "ordinal"
         kind = AttributeType.ORDINAL if marked else AttributeType.CATEGORICAL
         found = tuple(str(int(value)) for value in distinct)
-        return Guess(kind, marks=marks, words=variable.value_labels, found=found)
+        notes = (_UNNAMED,) if labels else ()
+        return Guess(kind, marks=marks, words=variable.value_labels, found=found, notes=notes)
     return Guess(plain, marks=marks, words=variable.value_labels)
 
 
@@ -184,7 +185,7 @@ def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
 
 def _number_of_a_person(words: tuple[str, ...], label: str, distinct: Any, rows: int) -> Guess | None:
     unique = len(distinct) / rows
-    several = len(distinct) > max(_SOME, rows // 50) and rows >= _ENOUGH
+    several = len(distinct) > max(_SOME, rows // 50) and rows >= ENOUGH
     if words_of.is_unit(words, label) and several:
         return Guess(None, Role.IDENTIFIER, suggestion="unit" if unique < 0.98 else "")
     named = words_of.is_identifier(words, label)
@@ -194,14 +195,14 @@ def _number_of_a_person(words: tuple[str, ...], label: str, distinct: Any, rows:
     dense = distinct[-1] - distinct[0] + 1 <= 1.5 * rows
     long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50
     measured = words_of.is_quantity(tuple(word for word in words if word not in ("number", "num")), label)
-    if (named and rows >= 10) or (rows >= _ENOUGH and (dense or long) and not measured):
+    if (named and rows >= 10) or (rows >= ENOUGH and (dense or long) and not measured):
         return Guess(None, Role.IDENTIFIER, notes=("A number that differs from row to row: dropped.",))
     return None
 
 
 def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts: Any) -> bool:
     rows, number = int(counts.sum()), len(distinct)
-    if distinct[0] < 0 or variable.measure == "scale" or rows < _ENOUGH:
+    if distinct[0] < 0 or variable.measure == "scale" or rows < ENOUGH:
         return False
     if variable.measure in ("nominal", "ordinal") and number <= MOST_LABELS:
         return True
@@ -221,74 +222,6 @@ def _has_one_peak(counts: Any) -> bool:
     clear = np.abs(steps) > 2.5 * np.sqrt(counts[1:] + counts[:-1])
     ways = np.sign(steps[clear])
     return len(ways) >= 2 and int((ways[1:] != ways[:-1]).sum()) <= 1
-
-
-# Codes that mean 'missing'.
-
-
-def _special(
-    distinct: Any, counts: Any, words: tuple[str, ...], variable: Variable, *, whole: bool
-) -> tuple[str, ...]:
-    """Said by the dictionary, or among the usual ones and far from the rest."""
-    told = [code for code, text in variable.value_labels.items() if words_of.means_missing(text)]
-    marks = [*variable.missing, *(code for code in told if not _is_marked(code, variable.missing))]
-    if counts.sum() < _ENOUGH:
-        return tuple(marks)
-    known = _marked(distinct, tuple(marks))
-    rest, often = distinct[~known], counts[~known]
-    labelled = {float(code) for code in variable.value_labels if _is_number(code)}
-    below = [value for value in rest if value < 0]
-    few = 0 < len(below) <= 4 and len(below) < len(rest) and often[: len(below)].sum() <= often.sum() / 2
-    if few and set(below) <= set(_BELOW) - labelled and not words_of.is_change(words):
-        marks += [str(int(value)) for value in below]
-        rest, often = rest[len(below) :], often[len(below) :]
-    for group in reversed(_TOP):
-        there = [value for value in group if value in rest and value not in labelled]
-        beyond = rest[~np.isin(rest, there)].max(initial=-np.inf)
-        above = [
-            value for value in there if value - beyond >= (_GAP if group[0] > 7 else 1)
-        ]  # 77 next to 76 hours is an answer
-        there = above or there
-        if there and _is_apart(group, there, rest, often, whole=whole):
-            marks += [str(int(value)) for value in there]
-            break
-    return tuple(dict.fromkeys(marks))
-
-
-def _is_apart(group: tuple[int, ...], there: list[int], rest: Any, often: Any, *, whole: bool) -> bool:
-    """Far above all other values, or so much more frequent than its neighbours that it is no measurement."""
-    others = ~np.isin(rest, there)
-    if not others.any():
-        return False
-    largest, smallest = rest[others].max(), min(there)
-    if group[0] == 7:  # one digit: 1, 2, 3, 9
-        top = {8, 9} & set(there)
-        return bool(whole and top and largest <= 6 and smallest - largest >= 2 and others.sum() >= 2)
-    if largest < smallest and smallest - largest >= max(_GAP, 0.1 * largest if group[0] > 700 else 0.0):
-        return bool(largest < smallest / 2 or group[0] < 700 or often[~others].max() >= 3)
-    near = others & (np.abs(rest - smallest) <= max(10.0, 0.1 * smallest))
-    typical = often[near].max() if near.any() else 1
-    return bool(often[~others].max() >= max(10, 5 * typical))
-
-
-def _marked(distinct: Any, marks: tuple[str, ...]) -> Any:
-    codes = [float(mark) for mark in marks if _is_number(mark)]
-    found = np.isin(distinct, codes)
-    for lower, upper in ranges_of(marks):
-        found |= (distinct >= lower) & (distinct <= upper)
-    return found
-
-
-def _is_marked(code: str, marks: tuple[str, ...]) -> bool:
-    return code in marks or in_ranges(code, ranges_of(marks))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Text: labels, dates, numbers with a mark among them, names, free text.
@@ -352,8 +285,8 @@ def _mostly_numbers(
         values, places = np.unique(np.asarray(texts.cast(pa.float64())), return_inverse=True)
         counts = np.bincount(places, weights=often).astype(np.int64)
         whole = _all_whole(values)
-        more = _special(values, counts, words, variable, whole=whole)
-        keep = ~_marked(values, more)
+        more = special_codes(values, counts, words, variable, whole=whole)
+        keep = ~marked(values, more)
         return _number_guess(words, variable, values[keep], counts[keep], (*marks, *more), whole=whole)
     if 0.5 <= share < 1 and len(texts) > _SOME:
         return Guess(
@@ -388,10 +321,3 @@ def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[st
     return Guess(
         None, Role.IDENTIFIER, notes=("Text that differs from row to row: dropped unless you change this.",)
     )
-
-
-def without_codes(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.ChunkedArray:
-    """Numbers without those that mean 'missing'."""
-    present = column.drop_null()
-    values = np.asarray(present.cast(pa.float64(), safe=False).to_numpy())
-    return present.filter(pa.array(~_marked(values, marks)))
