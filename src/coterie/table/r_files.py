@@ -13,45 +13,38 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coterie.errors import DataError, MissingExtra, nearest, shortened
+from coterie.errors import CoterieError, DataError, MissingExtra, nearest, shortened
 from coterie.schema.attributes import Schema
 from coterie.schema.codebook import Variable
 from coterie.table.columns.column import text_of
 
 
-def read_r(path: Path, schema: Schema | None = None, *, table: str | None = None) -> pa.Table:
-    """The data frame of an .rds file, or the one of that name in an .rda file (the only one, if there is one)."""
-    parsed, encoding = _parsed(path)
-    named = path.suffix.lower() != ".rds"
-    if not named and table is not None:
-        raise DataError(f"{path} holds one object without a name.", "Leave out the name of the table.")
-    frames = {
-        name: found
-        for name, found in (_objects(parsed, encoding) if named else [("", parsed)])
-        if _is_frame(found)
-    }
-    if not frames:
-        raise DataError(f"{path} holds no data frame.", "Save a data frame: saveRDS(frame, file).")
-    if table is not None and table not in frames:
-        raise DataError(f"{path} has no data frame '{table}'.", nearest(table, frames))
-    if table is None and len(frames) > 1:
-        raise DataError(
-            f"{path} holds {len(frames)} data frames: {shortened(list(frames))}.",
-            'Name one: --table NAME (Python: table="NAME").',
+def read_r(
+    path: Path, schema: Schema | None = None, *, table: str | None = None, encoding: str | None = None
+) -> pa.Table:
+    """The data frame of an .rds file, or the one of that name in an .rda file (the only one, if there is one).
+
+    `encoding` is of texts that do not say theirs, as old versions of R wrote them.
+    """
+    encoding = encoding or (schema.dialect.encoding if schema is not None else None)
+    try:
+        parsed, own = _parsed(path)
+        return _frame(
+            path, parsed, table, own if encoding in (None, "utf-8") else encoding, noted=schema is None
         )
-    frame = frames[table] if table is not None else next(iter(frames.values()))
-    names = _texts(_attributes(frame, encoding).get("names"), encoding)
-    columns = [_column(str(name), cells, encoding) for name, cells in zip(names, frame.value, strict=True)]
-    fields = [
-        pa.field(c.name, c.cells.type, metadata=c.variable.as_metadata() if schema is None else None)
-        for c in columns
-    ]
-    if len({len(column.cells) for column in columns}) > 1:
-        raise _damaged(path)
-    return pa.table([column.cells for column in columns], schema=pa.schema(fields))
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path} holds text in another encoding than it says.",
+            "Write `dialect: {encoding: cp1252}` (or the right one) in the schema, or save it from a newer R.",
+        ) from None
+    except (CoterieError, OSError, MemoryError):
+        raise
+    except Exception:  # what is no frame after all; words of faults may quote cells
+        raise _damaged(path) from None
 
 
 def _parsed(path: Path) -> tuple[Any, str]:
+    """The object in the file, and the encoding of its texts."""
     try:
         from rdata import parser
     except ImportError:
@@ -62,9 +55,33 @@ def _parsed(path: Path) -> tuple[Any, str]:
         if error.errno is not None:
             raise
         raise _damaged(path) from None  # of a gzip file
-    except Exception:  # a parser of bytes fails in many ways, and its words may quote them
-        raise _damaged(path) from None
-    return found.object, found.extra.encoding or "ascii"
+    return found.object, found.extra.encoding or "utf-8"
+
+
+def _frame(path: Path, parsed: Any, table: str | None, encoding: str, *, noted: bool) -> pa.Table:
+    named = path.suffix.lower() != ".rds"
+    if not named and table is not None:
+        raise DataError(f"{path} holds one object without a name.", "Leave out the name of the table.")
+    objects = _objects(parsed) if named else [("", parsed)]
+    frames = {name: found for name, found in objects if _is_frame(found)}
+    if not frames:
+        raise DataError(f"{path} holds no data frame.", "Save a data frame: saveRDS(frame, file).")
+    if table is not None and table not in frames:
+        raise DataError(f"{path} has no data frame '{table}'.", nearest(table, frames))
+    if table is None and len(frames) > 1:
+        raise DataError(
+            f"{path} holds {len(frames)} data frames: {shortened(list(frames))}.",
+            'Name one: --table NAME (Python: table="NAME").',
+        )
+    frame = frames[table] if table is not None else next(iter(frames.values()))
+    names = _texts(_attributes(frame).get("names"), encoding)
+    columns = [_column(str(name), cells, encoding) for name, cells in zip(names, frame.value, strict=True)]
+    if len({len(column.cells) for column in columns}) > 1:
+        raise _damaged(path)
+    fields = [
+        pa.field(c.name, c.cells.type, metadata=c.variable.as_metadata() if noted else None) for c in columns
+    ]
+    return pa.table([column.cells for column in columns], schema=pa.schema(fields))
 
 
 def _damaged(path: Path) -> DataError:
@@ -85,35 +102,39 @@ def _followed(found: Any) -> Any:
     return found.referenced_object if _kind(found) == "REF" else found
 
 
-def _objects(chain: Any, encoding: str) -> Iterator[tuple[str, Any]]:
+def _objects(chain: Any) -> Iterator[tuple[str, Any]]:
     while chain is not None and _kind(chain) == "LIST":
-        yield _symbol(chain.tag), _followed(chain.value[0])
+        yield str(_followed(chain.tag).value.value.decode(errors="replace")), _followed(chain.value[0])
         chain = chain.value[1]
 
 
-def _symbol(tag: Any) -> str:
-    return str(_followed(tag).value.value.decode(errors="replace"))
-
-
-def _attributes(found: Any, encoding: str) -> dict[str, Any]:
-    return dict(_objects(found.attributes, encoding)) if found.attributes is not None else {}
+def _attributes(found: Any) -> dict[str, Any]:
+    return dict(_objects(found.attributes)) if found.attributes is not None else {}
 
 
 def _classes(found: Any) -> set[str]:
-    return {str(text) for text in _texts(_attributes(found, "ascii").get("class"), "ascii")}
+    return {str(text) for text in _texts(_attributes(found).get("class"), "latin-1")}
 
 
 def _is_frame(found: Any) -> bool:
     return _kind(found) == "VEC" and "data.frame" in _classes(found)
 
 
+# Which encoding a text is in, by R's own flags; those without one are in that of the file.
+_ENCODINGS = ((1 << 3, "utf-8"), (1 << 2, "cp1252"), (1 << 6, "ascii"))
+
+
 def _texts(found: Any, encoding: str) -> list[str | None]:
     if found is None or _kind(found) != "STR":
         return []
-    from rdata.conversion import convert_char
+    return [_text(_followed(text), encoding) for text in found.value]
 
-    texts = (convert_char(_followed(text), default_encoding=encoding) for text in found.value)
-    return [text.decode("latin-1") if isinstance(text, bytes) else text for text in texts]
+
+def _text(found: Any, encoding: str) -> str | None:
+    if found.value is None:
+        return None
+    own = next((name for flag, name in _ENCODINGS if found.info.gp & flag), encoding)
+    return str(found.value.decode(own))
 
 
 class _RColumn(NamedTuple):
@@ -124,7 +145,7 @@ class _RColumn(NamedTuple):
 
 def _column(name: str, found: Any, encoding: str) -> _RColumn:
     found = _followed(found)
-    attributes, classes, kind = _attributes(found, encoding), _classes(found), _kind(found)
+    attributes, classes, kind = _attributes(found), _classes(found), _kind(found)
     if "dim" in attributes or kind not in ("LGL", "INT", "REAL", "STR"):
         raise DataError(
             f"Column '{name}' is neither numbers, text, dates nor truth values.",
@@ -181,7 +202,7 @@ def _words(labels: Any, encoding: str) -> dict[str, str]:
     """The `labels` of haven and labelled: numbers named by words."""
     if labels is None or _kind(labels) not in ("INT", "REAL"):
         return {}
-    names = _texts(_attributes(labels, encoding).get("names"), encoding)
+    names = _texts(_attributes(labels).get("names"), encoding)
     values = np.ma.asarray(labels.value).tolist()
     return {
         str(text_of(value)): words

@@ -168,7 +168,7 @@ def _read_file(path: Path, schema: Schema | None, sheet: str | None, dialect: Di
         if reader is read_sheet:
             return read_sheet(path, schema, sheet)
         if reader is read_r:
-            return read_r(path, schema, table=sheet)
+            return read_r(path, schema, table=sheet, encoding=dialect.encoding if dialect else None)
         if reader is read_survey:
             return read_survey(path, schema, encoding=dialect.encoding if dialect else None)
         return read_csv(path, schema, dialect=dialect) if reader is read_csv else reader(path)

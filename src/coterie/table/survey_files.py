@@ -78,13 +78,18 @@ def read_survey(path: Path, schema: Schema | None = None, *, encoding: str | Non
     program = PROGRAMS[path.suffix.lower()]
     read = _reader(path, program, None if encoding == "utf-8" else encoding)
     metadata = read(metadataonly=True)[1]
+    if not all(isinstance(name, str) and name for name in metadata.column_names):
+        raise _damaged(path, program)
     columns = [_SurveyColumn(name, program, metadata) for name in metadata.column_names]
     if not columns:
         raise DataError(f"{path} has no variables.", "Give a file with at least one variable and one row.")
     pieces: list[list[pa.Array]] = [[] for _ in columns]
     for chunk in _chunks(read, metadata.column_names):
         for column, parts in zip(columns, pieces, strict=True):
-            parts.append(column.array(chunk.pop(column.name)))
+            try:
+                parts.append(column.array(chunk.pop(column.name)))
+            except (pa.ArrowException, TypeError, KeyError):  # their messages quote the cell
+                raise _damaged(path, program) from None
     labels = _catalogue(path, metadata) if schema is None else {}
     fields = [
         pa.field(
