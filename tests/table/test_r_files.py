@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,20 @@ def test_factors_are_drafted_with_their_levels_and_read_by_the_schema(tmp_path: 
         {"attributes": {"sex": entry, **{n: {"role": "identifier"} for n in PEOPLE.columns if n != "sex"}}}
     )
     assert check(read_table(path, schema=schema), schema).columns["sex"].codes.tolist() == [1, 2, 0]
+
+
+def test_an_old_encoding_is_guessed_by_the_draft_only(tmp_path: Path) -> None:
+    """Texts of R before 2.10 have no flag, and files before version 3 name no encoding."""
+    path = save(tmp_path / "t.rds", Frame({"town": texts(*["Bern", "Zurich"] * 20)}))
+    content = gzip.decompress(path.read_bytes())
+    flagged, plain = b"\x00\x04\x00\x09\x00\x00\x00\x06Zurich", b"\x00\x00\x00\x09\x00\x00\x00\x06Z\xfcrich"
+    assert flagged in content
+    path.write_bytes(content.replace(flagged, plain))
+    with pytest.raises(DataError, match="another encoding than it says"):
+        read_table(path)
+    draft = Schema.draft(path).schema
+    assert (draft.dialect.encoding, draft.dialect.source) == ("cp1252", "data")
+    assert read_table(path, schema=draft)["town"].to_pylist()[:2] == ["Bern", "Zürich"]
 
 
 def test_several_frames_ask_for_a_name(tmp_path: Path) -> None:

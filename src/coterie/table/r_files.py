@@ -43,6 +43,20 @@ def read_r(
         raise _damaged(path) from None
 
 
+def guess_r_encoding(path: Path) -> str | None:
+    """An old file may not say how its texts are encoded: then probably as Windows does."""
+    try:
+        parsed, own = _parsed(path)
+        frames = [name for name, found in _objects(parsed) if _is_frame(found)]
+        for name in frames if path.suffix.lower() != ".rds" else [None]:
+            _frame(path, parsed, name, own, noted=False)
+    except UnicodeDecodeError:
+        return "cp1252"
+    except Exception:  # reading it will say what is wrong
+        pass
+    return None
+
+
 def _parsed(path: Path) -> tuple[Any, str]:
     """The object in the file, and the encoding of its texts."""
     try:

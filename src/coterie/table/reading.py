@@ -29,7 +29,7 @@ from coterie.table.formats import (
     write_parquet,
 )
 from coterie.table.frames import to_arrow
-from coterie.table.r_files import read_r
+from coterie.table.r_files import guess_r_encoding, read_r
 from coterie.table.survey_files import PROGRAMS, guess_encoding, read_survey
 from coterie.table.survey_writing import SURVEY_ENDINGS, write_survey
 
@@ -222,9 +222,9 @@ def guess_dialect(source: str | Path) -> Dialect:
     """Of a text file: how it seems to be written. Of a statistical file: its encoding. Anything else has the default."""
     path = Path(source)
     reader = READERS.get(ending(path))
-    if reader not in (read_csv, read_survey) or not path.is_file() or not path.stat().st_size:
+    if reader not in (read_csv, read_survey, read_r) or not path.is_file() or not path.stat().st_size:
         return Dialect()
     if reader is read_csv:
         return guess_from(path)
-    encoding = guess_encoding(path)
+    encoding = guess_encoding(path) if reader is read_survey else guess_r_encoding(path)
     return Dialect(encoding=encoding, source="data") if encoding else Dialect()
