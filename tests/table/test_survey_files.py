@@ -358,7 +358,19 @@ def test_missing_codes_fit_the_room_that_spss_has(marks: list[str], expected: li
     from coterie.table.survey_writing import _missing
 
     entry = {"type": "categorical", "role": "protect", "categories": ["1", "2", "12"], "missing_marks": marks}
-    assert _missing(Schema.load({"attributes": {"a": entry}})["a"]) == expected
+    assert _missing(Schema.load({"attributes": {"a": entry}})["a"], as_text=False) == expected
+
+
+def test_kept_columns_have_their_codes_and_labels(tmp_path: Path) -> None:
+    """From a CSV file they are text, from an SPSS file numbers: both have a place."""
+    entry = {"role": "keep", "type": "categorical", "value_labels": {1: "a", 9: "none"}, "missing_marks": [9]}
+    schema = Schema.load({"attributes": {"k": entry}})
+    for place, cells in enumerate((["1", "9"], [1.0, 9.0], [1, 9])):
+        path = tmp_path / f"{place}.sav"
+        stage(pa.table({"k": cells}), path, schema=schema, force=False).publish()
+        found = pyreadstat.read_sav(path, user_missing=True)[1]
+        assert list(found.variable_value_labels["k"].values()) == ["a", "none"]
+        assert found.missing_ranges["k"] == [dict.fromkeys(("lo", "hi"), cells[1])]
 
 
 def test_from_an_spss_file_to_one_with_the_commands(tmp_path: Path) -> None:

@@ -109,9 +109,10 @@ def write_survey(ending: str, table: pa.Table, sink: BinaryIO, schema: Schema | 
         },
     }
     if kind is _SPSS:
-        protected = [attributes[name] for name in stored if name in attributes]
-        options["missing_ranges"] = {a.name: found for a in protected if (found := _missing(a))}
-        options["variable_measure"] = {a.name: _measure(a) for a in protected}
+        described = [(attributes[name], column) for name, (column, _) in stored.items() if name in attributes]
+        missing = {a.name: _missing(a, as_text=pa.types.is_string(column.type)) for a, column in described}
+        options["missing_ranges"] = {name: found for name, found in missing.items() if found}
+        options["variable_measure"] = {a.name: _measure(a) for a, _ in described}
         options["compress" if ending == ".zsav" else "row_compress"] = True
     with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
         path = Path(folder) / f"release{ending}"
@@ -211,7 +212,7 @@ def _measure(attribute: Attribute) -> str:
     return "nominal" if attribute.type.labelled else "scale"
 
 
-def _missing(attribute: Attribute) -> list[Any]:
+def _missing(attribute: Attribute, *, as_text: bool) -> list[Any]:
     """SPSS has room for three codes, or for one range and one code; more than that is left out.
 
     A released cell never holds such a code: what is missing is the system's own gap.
@@ -219,8 +220,7 @@ def _missing(attribute: Attribute) -> list[Any]:
     marks = attribute.missing_marks
     if attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         return []
-    labels = attribute.categories.labels if attribute.categories is not None else None
-    if labels is not None and not all(_is_whole(label) for label in labels):
+    if as_text:
         texts = [mark for mark in marks if len(mark.encode()) <= 8]
         return list(texts) if len(texts) <= 3 else []
     codes = sorted({float(mark) for mark in marks if is_number(mark)})
