@@ -74,7 +74,12 @@ def plan_command(
 @app.command("release")
 def release_command(
     specification: Spec,
-    data: Annotated[str, Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")],
+    data: Annotated[
+        str,
+        Option(
+            "--data", "-d", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file; or postgresql://…"
+        ),
+    ],
     output: Annotated[
         Path, Option("--output", "-o", help="The released file (.csv, .json, .parquet or .arrow).")
     ],
