@@ -194,14 +194,19 @@ def written(table: pa.Table, ending: str, about: Mapping[str, Any]) -> bytes:
 
 
 def read(content: bytes, ending: str) -> pa.Table:
-    """What `written` wrote, and what earlier versions did."""
-    if ending in (".csv", ".json"):
-        text = content.decode()
-        rows = json.loads(text)["values"] if ending == ".json" else _from_csv(text)
-        return typed(rows)
-    source = pa.BufferReader(content)
-    table = pq.ParquetFile(source).read() if ending == ".parquet" else pa.ipc.open_file(source).read_all()
-    return table.replace_schema_metadata()
+    """What `written` wrote, and what earlier versions did; ValueError for anything else."""
+    try:
+        if ending in (".csv", ".json"):
+            text = content.decode()
+            table = typed(json.loads(text)["values"] if ending == ".json" else _from_csv(text))
+        elif ending == ".parquet":
+            table = pq.ParquetFile(pa.BufferReader(content)).read()
+        else:
+            table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
+        table.select(["name", "value"])
+        return table.replace_schema_metadata()
+    except (KeyError, TypeError, AttributeError, OSError, csv.Error, pa.ArrowException) as error:
+        raise ValueError("no table of released figures") from error
 
 
 def _from_csv(text: str) -> list[dict[str, Any]]:
