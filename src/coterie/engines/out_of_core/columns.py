@@ -66,18 +66,21 @@ class StreamedTable:
 
     def columns(self, attribute: Attribute) -> Iterator[Column]:
         """One protected attribute, complete and inside its domain, in batches."""
-        like: Column | None = None
-        for first, batch in self._batches([attribute.name]):
-            try:
-                column = self._column(batch.column(0), attribute, like)
-                like = like or column
-                yield self._policies(column, attribute, first)
-            except DataError as error:
-                raise located(error, f"row {{}} of {self.path}", first) from None
+        return (column for (column,) in self.rows_of([attribute]))
 
     def rows_of(self, attributes: Sequence[Attribute]) -> Iterator[list[Column]]:
-        """Several attributes side by side."""
-        return (list(columns) for columns in zip(*map(self.columns, attributes), strict=True))
+        """Several attributes side by side. One reader for all: labels end a batch where their row group ends."""
+        likes: dict[str, Column] = {}
+        for first, batch in self._batches([attribute.name for attribute in attributes]):
+            try:
+                found = []
+                for attribute in attributes:
+                    column = self._column(batch.column(attribute.name), attribute, likes.get(attribute.name))
+                    likes.setdefault(attribute.name, column)
+                    found.append(self._policies(column, attribute, first))
+                yield found
+            except DataError as error:
+                raise located(error, f"row {{}} of {self.path}", first) from None
 
     def beginning(self, attribute: Attribute) -> Column:
         """The first batch: what is public about the column, and how its values are restored."""

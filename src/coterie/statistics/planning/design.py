@@ -30,7 +30,7 @@ from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group, Reconstruction, expected_cells
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Range, linear_form
-from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.cells import MOST_CELLS, Cells
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
@@ -88,11 +88,12 @@ def build_design(
     routes: Mapping[str, Route],
     expectations: Expectations,
     share: Fraction = Fraction(1),
-    strategies: Mapping[Key, Strategy] | None = None,
+    strategies: Mapping[Key, Strategy] | Strategy | None = None,
 ) -> Design:
     """Measurements, metric and budget rows; `share` is the part of the budget that may be used.
 
-    `strategies` says what is measured together, and how; all else is measured as it is asked, each by itself.
+    `strategies` says what is measured together, and how (one for all: whatever can be); all else is measured as it is
+    asked, each by itself.
     """
     derivations = {
         statistic.name: derive(specification, statistic, routes.get(statistic.name, Route.DIRECT))
@@ -103,6 +104,9 @@ def build_design(
     ranges = {s.name: domain_of(specification, s) for s in specification.statistics}
     zcdp = specification.budget.notion is not Notion.PURE
     found = group_asked(specification, asked)
+    if isinstance(strategies, Strategy):
+        fitting = (k for k, (p, cells) in found.items() if cells and 1 < len(p) <= MOST_WEIGHTS // len(cells))
+        strategies = dict.fromkeys(fitting, strategies)
     joints = {
         key: make_joint(key, [asked[i] for i in places], cells, strategies[key], zcdp)
         for key, (places, cells) in found.items()
@@ -114,7 +118,12 @@ def build_design(
     quantities, sources, groups, tables = _quantities(
         specification, asked, measurements, found, joints, expectations
     )
-    warnings: list[str] = []
+    warnings = [
+        f"{len(places):,} {'counts' if key[0] is Kind.COUNT else 'sums'} over {' × '.join(key[2])} are measured one by one: "
+        f"together they would need more than {MOST_CELLS:,} cells. Ask for tables of fewer columns at once."
+        for key, (places, cells) in found.items()
+        if cells is None
+    ]
     equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
     _require_expectations(specification, expectations, equations)
     rows = np.ones((1, 0))
@@ -159,15 +168,17 @@ def metric_at(design: Design, expectations: Expectations) -> Metric:
         replace(q, value=worth[q.name][0], law=worth[q.name][1] or q.law, unstated=worth[q.name][2])
         for q in design.metric.quantities
     ]
-    _fit_guesses(design.groups, quantities)
+    _fit_guesses(design.groups, quantities, expectations)
     return Metric(tuple(quantities), design.metric.targets, design.metric.given)
 
 
 def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
     """What is measured, each once: two statistics share a measurement only if all of its content is equal."""
-    found = tuple(dict.fromkeys(m for _, needed in derivations.values() for m in needed))
-    if len({measurement.name for measurement in found}) != len(found):
-        raise AssertionError("two different measurements have one name")
+    named: dict[str, Measurement] = {}
+    for measurement in itertools.chain.from_iterable(needed for _, needed in derivations.values()):
+        if named.setdefault(measurement.name, measurement) != measurement:
+            raise AssertionError("two different measurements have one name")
+    found = tuple(named.values())
     if not found:
         raise ParameterError(
             "Nothing needs noise: every statistic asked for is already public.", "Publish it as it is."
@@ -213,9 +224,10 @@ def _quantities(
                 joint,
                 asked[places[0]].kind is Kind.COUNT,
                 None if specification.size is None else float(specification.size),
+                tuple(asked[i].name for i in places),
             )
         )
-    tables = _fit_guesses(groups, quantities)
+    tables = _fit_guesses(groups, quantities, expectations)
     ordered = tuple(sources[index] for index in range(len(measurements)))
     return tuple(quantities), ordered, tuple(groups), tables
 
@@ -254,14 +266,18 @@ def _directly(specification: Specification) -> Mapping[str, Statistic]:
 _SURE, _ASSUMED = 1.0, 10.0  # how much further off than a stated guess an assumed one may be
 
 
-def _fit_guesses(groups: Sequence[Group], quantities: list[Quantity]) -> tuple[Floats, ...]:
+def _fit_guesses(
+    groups: Sequence[Group], quantities: list[Quantity], expectations: Expectations
+) -> tuple[Floats, ...]:
     """Guesses that contradict one another are replaced by the nearest that do not: no table holds the others."""
     tables = []
     for group in groups:
         here = [quantities[i] for i in group.quantities]
         guesses = np.array([q.value for q in here])
         trust = np.array([_ASSUMED if q.unstated else _SURE for q in here])
-        table = expected_cells(group, guesses, trust)
+        if group.names not in expectations.tables:  # designs that are compared ask for the same ones
+            expectations.tables[group.names] = expected_cells(group, guesses, trust)
+        table = expectations.tables[group.names]
         fitted = group.held @ table
         for place, value, guess in zip(group.quantities, fitted, guesses, strict=True):
             if abs(value - guess) > 1e-6 * max(abs(guess), 1.0):

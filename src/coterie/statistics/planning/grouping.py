@@ -31,16 +31,8 @@ def group_asked(
     ]
     found: dict[Key, tuple[list[int], Cells | None]] = {}
     for (kind, terms), places in kinds.items():
-        parts: list[tuple[set[str], list[int]]] = []
         everyone = [i for i in places if asked[i].where.everyone]
-        for i in places:
-            columns = {column for column, _ in asked[i].where.conditions}
-            if not columns:
-                continue
-            touching = [part for part in parts if part[0] & columns]
-            rest = [part for part in parts if not part[0] & columns]
-            joined = columns.union(*(part[0] for part in touching))
-            parts = [*rest, (joined, sorted([i, *(index for part in touching for index in part[1])]))]
+        parts = _sharing(places, asked)
         if everyone:  # all records belong to the table that is asked most
             if parts:
                 largest = max(parts, key=lambda part: len(part[1]))
@@ -52,6 +44,21 @@ def group_asked(
             cells = Cells.of(filters, specification.disjoint, complete)
             found[kind, terms, tuple(sorted(columns))] = sorted(members), cells
     return found
+
+
+def _sharing(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple[set[str], list[int]]]:
+    """Places whose filters share a column, directly or through others; filters of everyone are left out."""
+    alike: dict[frozenset[str], list[int]] = {}
+    for i in places:
+        alike.setdefault(frozenset(column for column, _ in asked[i].where.conditions), []).append(i)
+    alike.pop(frozenset(), None)
+    parts: list[tuple[set[str], list[int]]] = []
+    for columns, members in alike.items():
+        touching = [part for part in parts if part[0] & columns]
+        parts = [part for part in parts if not part[0] & columns]
+        joined = set(columns).union(*(part[0] for part in touching))
+        parts.append((joined, sorted([*members, *(i for part in touching for i in part[1])])))
+    return parts
 
 
 def make_joint(

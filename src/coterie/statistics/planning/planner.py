@@ -12,9 +12,17 @@ import numpy as np
 from coterie.errors import shortened
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
-from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
+from coterie.statistics.allocators import (
+    DEFAULT,
+    Allocator,
+    NotApplicable,
+    Problem,
+    allocators,
+    find_allocator,
+)
 from coterie.statistics.planning.composition import as_floats, exact_budgets, minimise
 from coterie.statistics.planning.design import Design, build_design, metric_at
+from coterie.statistics.planning.fairness import fair
 from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import best_design
@@ -51,7 +59,7 @@ def split_by_rule(
     chosen = find_allocator(allocator)
     design, expectations = design_for(specification, expected, 1 - specification.pilot)
     problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
-    budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
+    budgets = exact_budgets(_allocated(chosen, design, problem), design.feasible, design.total)
     expected = {s.name: expectations.statistic(s) for s in specification.statistics}
     made = planned(design, allocator, budgets, expected=expected)
     row = _row(problem, allocator, as_floats(budgets), made.errors)
@@ -86,9 +94,15 @@ def design_for(
 ) -> tuple[Design, Expectations]:
     """The design with the better routes, and the expectations it rests on."""
     expectations = Expectations.of(specification, expected)
+    made: list[tuple[Mapping[str, Route], Mapping[Key, Strategy] | Strategy, Design]] = []
 
-    def build(routes: Mapping[str, Route], strategies: Mapping[Key, Strategy]) -> Design:
-        return build_design(specification, routes, expectations, share, strategies)
+    def build(routes: Mapping[str, Route], strategies: Mapping[Key, Strategy] | Strategy) -> Design:
+        for earlier, measured, design in made:
+            if earlier == routes and measured is strategies:
+                return design
+        design = build_design(specification, routes, expectations, share, strategies)
+        made.append((dict(routes), strategies, design))
+        return design
 
     return best_design(specification, build), expectations
 
@@ -109,12 +123,17 @@ def _compare(
         if name == first.allocator:
             continue
         try:
-            budgets = find_allocator(name).allocate(problem)
-            rows.append(_row(problem, name, budgets, predict(design, budgets)))
+            budgets = _allocated(find_allocator(name), design, problem)
+            rows.append(_row(problem, name, budgets, predict(design, budgets, rough=True)))
         except NotApplicable as error:
             title = find_allocator(name).title
             rows.append(AllocatorRow(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
     return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
+
+
+def _allocated(allocator: Allocator, design: Design, problem: Problem) -> Floats:
+    budgets, most = allocator.allocate(problem), design.specification.fairness
+    return budgets if most is None else fair(problem, budgets, most)
 
 
 def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedError, ...]) -> AllocatorRow:
@@ -125,9 +144,15 @@ def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedEr
     return AllocatorRow(name, find_allocator(name).title, score, standard_error, worst, errors)
 
 
-def predict(design: Design, budgets: Floats) -> tuple[PredictedError, ...]:
-    """The errors of every target under these budgets, as the release will make them."""
-    exponent = 10 if len(design.metric.targets) <= 100 else 8
+def predict(design: Design, budgets: Floats, rough: bool = False) -> tuple[PredictedError, ...]:
+    """The errors of every target under these budgets, as the release will make them.
+
+    `rough`: for a score over many targets, whose errors of simulation average out.
+    """
+    count = len(design.metric.targets)
+    exponent = 10 if count <= 100 else 8 if count <= 1000 else 7
+    if rough and count > 100:
+        exponent -= 2
     if any(matters(group) for group in design.groups):
         return predict_consistent(design, budgets, exponent)
     return design.metric.predict(budgets, exponent=exponent)

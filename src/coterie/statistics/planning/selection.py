@@ -13,13 +13,15 @@ from coterie.statistics.allocators import Problem, gradient, square_root
 from coterie.statistics.planning.composition import minimise
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.grouping import Key, group_asked
-from coterie.statistics.planning.strategy import Strategy, columns_of, strategies
+from coterie.statistics.planning.strategy import EVERY_CELL, Strategy, columns_of, strategies
 from coterie.statistics.prediction.derivation import can_use_sums
+from coterie.statistics.prediction.joint import spread_of
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group
 from coterie.statistics.specification.specification import Notion, Route, Specification
 
 MOST_GROUPS_TRIED_ALONE = 12
-Build = Callable[[Mapping[str, Route], Mapping[Key, Strategy]], Design]
+MOST_SINGLES = 64  # numbers that get a budget each; more are measured together
+Build = Callable[[Mapping[str, Route], Mapping[Key, Strategy] | Strategy], Design]
 
 
 def choose_routes(specification: Specification, build: Build) -> dict[str, Route]:
@@ -38,11 +40,12 @@ def choose_routes(specification: Specification, build: Build) -> dict[str, Route
     best: dict[str, Route] = {}
     best_score = float("inf")
     problem: ParameterError | None = None
+    measured = _start(specification)
 
     def tried(candidate: dict[str, Route], margin: float = 0.0) -> None:
         nonlocal best, best_score, problem
         try:
-            score = _quick_score(build(candidate, {}))
+            score = _quick_score(build(candidate, measured))
         except ParameterError as error:  # more measurements may not fit above the floors
             problem = error
             return
@@ -59,6 +62,11 @@ def choose_routes(specification: Specification, build: Build) -> dict[str, Route
             other = Route.DIRECT if best[names[0]] is Route.SUMS else Route.SUMS
             tried({**best, **dict.fromkeys(names, other)}, margin=1e-6)
     return best
+
+
+def _start(specification: Specification) -> Mapping[Key, Strategy] | Strategy:
+    """What designs are first compared with: as asked, or every cell where that is more than can have a budget each."""
+    return {} if len(specification.statistics) <= MOST_SINGLES else EVERY_CELL
 
 
 def _quick_score(design: Design) -> float:
@@ -93,7 +101,6 @@ def best_design(specification: Specification, build: Build) -> Design:
 
 # --- strategies ---------------------------------------------------------------------------------------------------
 
-MOST_SINGLES = 64  # numbers that get a budget each; more are measured together
 _BETTER = 0.02  # a strategy must promise this much more than what is asked, measured as it is
 
 
@@ -101,20 +108,21 @@ def choose_strategies(
     specification: Specification, routes: Mapping[str, Route], build: Build
 ) -> dict[Key, Strategy]:
     """What to measure for each group of counts or sums, where that promises smaller errors than asking as given."""
-    base = build(routes, {})
+    base = build(routes, _start(specification))
     zcdp = specification.budget.notion is not Notion.PURE
-    keys = {tuple(places): key for key, (places, _) in group_asked(specification, base.asked).items()}
+    asked = base.asked
+    grouped = group_asked(specification, asked).items()
+    keys = {frozenset(asked[place].name for place in places): key for key, (places, _) in grouped}
     best: dict[Key, Strategy] = {}
     for group in base.groups:
         if len(group.quantities) > 1:
-            best[keys[group.quantities]] = _best_strategy(base, group, zcdp)
+            best[keys[frozenset(group.names)]] = _best_strategy(base, group, zcdp)
     if not best:
         return {}
-    together = build(routes, best)
-    if len(base.measurements) > MOST_SINGLES:
+    if _start(specification) is EVERY_CELL or len(base.measurements) > MOST_SINGLES:
         return best
     score, chosen = _quick_score(base), dict[Key, Strategy]()
-    whole = _quick_score(together)
+    whole = _quick_score(build(routes, best))
     if whole < score * (1 - _BETTER):
         score, chosen = whole, best
     if 1 < len(best) <= MOST_GROUPS_TRIED_ALONE:
@@ -133,6 +141,10 @@ def _best_strategy(base: Design, group: Group, gaussian: bool) -> Strategy:
     wanted, shares = _linear_targets(base, group)
     first = np.sqrt((wanted**2).sum(axis=1))
     seen = first > 0
+    if not seen.any():  # no target moves with them to first order, so each counts alike
+        wanted = np.unique(group.held, axis=0).astype(np.float64)
+        shares, first = np.ones(len(wanted)), np.sqrt(wanted.sum(axis=1))
+        seen = first > 0
     wanted, shares, first = wanted[seen], shares[seen], first[seen]
     candidates = [*strategies(group.cells, wanted, shares / first, gaussian)]
     rows = np.unique(group.held, axis=0)
@@ -145,15 +157,22 @@ def _best_strategy(base: Design, group: Group, gaussian: bool) -> Strategy:
 
 def _linear_targets(base: Design, group: Group) -> tuple[Floats, Floats]:
     """Targets to first order as weights over the cells of a group, and how much each counts."""
+    from scipy.sparse import csr_array
+
     problem = Problem(base.metric, base.feasible)
-    names = [base.metric.quantities[i].name for i in group.quantities]
-    rows, shares = [], []
+    place = {base.metric.quantities[q].name: index for index, q in enumerate(group.quantities)}
+    slopes, places, starts, shares = list[float](), list[int](), [0], list[float]()
     for error, share in zip(base.metric.errors, base.metric.shares, strict=True):
-        if share > 0 and not set(names).isdisjoint(error.names):
-            slopes = problem.slope_by_name(error.target)
-            rows.append(np.array([slopes.get(name, 0.0) for name in names]) @ group.held)
+        if share > 0 and not place.keys().isdisjoint(error.names):
+            found = [
+                (name, slope) for name, slope in problem.slope_by_name(error.target).items() if name in place
+            ]
+            slopes += [slope for _, slope in found]
+            places += [place[name] for name, _ in found]
+            starts.append(len(places))
             shares.append(share)
-    return np.array(rows).reshape(-1, len(group.cells)), np.array(shares)
+    by_quantity = csr_array((slopes, places, starts), shape=(len(shares), len(place)))
+    return np.asarray(by_quantity @ group.held.astype(np.float64)), np.array(shares)
 
 
 def _sum_of_errors(strategy: Strategy, wanted: Floats, shares: Floats, gaussian: bool) -> float:
@@ -161,7 +180,5 @@ def _sum_of_errors(strategy: Strategy, wanted: Floats, shares: Floats, gaussian:
         return float(shares @ np.sqrt((wanted**2).sum(axis=1)))
     rows = strategy.rows / strategy.grid
     largest = float(columns_of(rows, gaussian).max())
-    mixed = wanted @ np.linalg.pinv(rows, rcond=1e-10)
-    if float(np.abs(mixed @ rows - wanted).max()) > 1e-6 * float(np.abs(wanted).max()):
-        return float("inf")
-    return float(shares @ np.sqrt((mixed**2).sum(axis=1))) * (largest**0.5 if gaussian else largest)
+    found = spread_of(rows, wanted)
+    return float("inf") if found is None else float(shares @ found) * (largest**0.5 if gaussian else largest)

@@ -13,16 +13,16 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.promise.loss import epsilon_of
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import Problem, square_root
-from coterie.statistics.planning.composition import exact_budgets, minimise
+from coterie.statistics.allocators import Problem
+from coterie.statistics.planning.composition import exact_budgets
 from coterie.statistics.planning.design import Design
+from coterie.statistics.planning.fairness import smallest_excess
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, planned
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Notion, PrivacyBudget, Specification
 
-SHARPNESS = 32.0
 MARGIN = 3.0  # standard errors by which a tolerance must be kept
 _PRECISION = 1e-3
 _MOST = 1e9
@@ -71,6 +71,11 @@ def solve_budget(specification: Specification) -> Plan:
     stated = [s.tolerance for s in specification.statistics] + [e.tolerance for e in specification.equations]
     if all(tolerance is None for tolerance in stated):
         raise ParameterError("No tolerance is stated.", "Give statistics or equations a `tolerance`.")
+    if specification.fairness is not None:
+        raise ParameterError(
+            "Solving for the budget keeps tolerances; `fairness` is for a budget that is given.",
+            "Leave out `fairness`, or do not solve.",
+        )
     free = replace(specification, floor=Fraction(0))
     total, tried = 1.0, set()
     best: tuple[tuple[float, Floats], Design, Expectations] | None = None
@@ -118,7 +123,8 @@ def _search(specification: Specification, design: Design) -> tuple[float, Floats
         if total > _MOST:
             break
     if found is None:
-        raise _hopeless()
+        assert budgets is not None
+        raise _hopeless(scaled, budgets)
     return found
 
 
@@ -139,13 +145,17 @@ def _confirmed(
         if total > _MOST:
             break
         budgets = _smallest_excess(_with_total(specification, design, total), budgets)
-    raise _hopeless()
+    raise _hopeless(final, budgets)
 
 
-def _hopeless() -> ParameterError:
+def _hopeless(design: Design, budgets: Floats) -> ParameterError:
+    errors = design.metric.target_errors(budgets, exponent=8)
+    tolerances = np.array([t.tolerance or math.inf for t in design.metric.targets])
+    worst = int((errors / tolerances).argmax())
     return ParameterError(
-        "The tolerances cannot be met by any reasonable budget.",
-        "Loosen them, or publish fewer statistics.",
+        f"No reasonable budget meets the tolerance of '{design.metric.targets[worst].name}' ({tolerances[worst]:g}): even "
+        f"with very little noise its error is about {errors[worst]:.3g}.",
+        "Loosen that tolerance, or publish a statistic that is less sensitive to noise.",
     )
 
 
@@ -191,21 +201,8 @@ def _with_total(
 
 
 def _smallest_excess(design: Design, start: Floats | None) -> Floats:
-    """The split that makes the largest error/tolerance smallest (a p-norm stands for the maximum)."""
     tolerances = np.array([t.tolerance or math.inf for t in design.metric.targets])
-
-    def objective(budgets: Floats) -> tuple[float, Floats]:
-        errors, slopes = design.metric.gradient(budgets, exponent=9)
-        ratios = errors / tolerances
-        largest = float(ratios.max())
-        weights = (ratios / largest) ** SHARPNESS
-        value = largest * float(weights.sum()) ** (1.0 / SHARPNESS)
-        pull = weights / np.maximum(ratios, 1e-300) / tolerances / weights.sum() * value
-        return value, np.asarray(np.where(np.isfinite(tolerances), pull, 0.0) @ slopes)
-
-    problem = Problem(design.metric, design.feasible)
-    begin = square_root.allocate(problem) if start is None else start
-    return minimise(objective, design.feasible, problem.powers, begin, tolerance=1e-6, steps=120).budgets
+    return smallest_excess(Problem(design.metric, design.feasible), tolerances, start)
 
 
 def _excess(design: Design, errors: tuple[PredictedError, ...], margin: float = 0.0) -> float:

@@ -41,6 +41,9 @@ class Strategy:
     tried: Mapping[str, float] = field(default_factory=dict)  # how many times its errors each candidate has
 
 
+EVERY_CELL = Strategy("every cell", None)
+
+
 def columns_of(rows: Floats, gaussian: bool) -> Floats:
     """How much one record in each cell moves all that is measured: in L1, or in L2 squared under Gaussian noise."""
     return np.asarray((rows**2).sum(axis=0) if gaussian else np.abs(rows).sum(axis=0))
@@ -48,7 +51,7 @@ def columns_of(rows: Floats, gaussian: bool) -> Floats:
 
 def strategies(cells: Cells, wanted: Floats, weights: Floats, gaussian: bool) -> Iterator[Strategy]:
     """Candidates for what is wanted (targets × cells, each with its weight), without the one that measures as asked."""
-    yield Strategy("every cell", None)
+    yield EVERY_CELL
     places = cells.places()
     busy = [axis for axis in range(places.shape[1]) if len(np.unique(places[:, axis])) > 1]
     small = 2 < len(cells) <= MOST_DENSE

@@ -127,7 +127,7 @@ class JointMeasurement:
     def mix(self) -> Floats:
         """asked × rows: how least squares puts together what is asked from what is measured."""
         held = self.held.astype(np.float64)
-        return held if self.rows is None else held @ np.linalg.pinv(self.weights, rcond=1e-10)
+        return held if self.rows is None else held @ inverse_of(self.weights)
 
     def draws(self, exponent: int) -> Floats:
         """Unit noise of what is asked (2^exponent × asked)."""
@@ -140,6 +140,49 @@ class JointMeasurement:
 
     def __hash__(self) -> int:
         return id(self)
+
+
+_RANK = 1e-11  # of normal equations: a smaller part of the largest counts as nothing
+
+
+def inverse_of(rows: Floats) -> Floats:
+    """The pseudo-inverse, by the smaller of the normal equations: ten times faster than by singular values."""
+    from scipy.linalg import cho_solve, eigh
+
+    wide = rows.shape[0] < rows.shape[1]
+    gram = rows @ rows.T if wide else rows.T @ rows
+    lower = _root_of(gram)
+    if lower is not None:
+        solved = np.asarray(cho_solve((lower, True), rows if wide else rows.T, check_finite=False))
+        return solved.T if wide else solved
+    values, vectors = eigh(gram, check_finite=False)
+    kept = values > _RANK * max(values[-1], 1e-300)
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return np.asarray(rows.T @ inverse if wide else inverse @ rows.T)
+
+
+def spread_of(rows: Floats, wanted: Floats) -> Floats | None:
+    """How far unit noise on the rows takes what is wanted (both × cells), by least squares; None: rows do not tell it."""
+    from scipy.linalg import solve_triangular
+
+    lower = _root_of(rows.T @ rows) if rows.shape[0] >= rows.shape[1] else None
+    if lower is not None:
+        return np.asarray(np.sqrt((solve_triangular(lower, wanted.T, lower=True) ** 2).sum(axis=0)))
+    mixed = wanted @ inverse_of(rows)
+    told = float(np.abs(mixed @ rows - wanted).max()) <= 1e-6 * float(np.abs(wanted).max())
+    return np.asarray(np.sqrt((mixed**2).sum(axis=1))) if told else None
+
+
+def _root_of(gram: Floats) -> Floats | None:
+    """L with LLᵀ = gram; None where it has fewer dimensions than rows."""
+    from scipy.linalg import cholesky
+
+    try:
+        lower = np.asarray(cholesky(gram, lower=True, check_finite=False))
+    except np.linalg.LinAlgError:
+        return None
+    sizes = np.diag(lower) ** 2
+    return lower if sizes.min() > _RANK * sizes.max() else None
 
 
 def _root_up(value: int) -> int:

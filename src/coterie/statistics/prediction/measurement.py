@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
 from coterie.errors import SchemaError
 from coterie.schema.exact import float_up
@@ -57,7 +58,7 @@ _SMALLEST, _LARGEST = Fraction(10) ** -140, Fraction(10) ** 140  # planning squa
 SHARES = ValueGrid.of(0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measurement:
     """`terms` are (column, centre): a sum adds up Π(x − centre); the other kinds use one column.
 
@@ -94,7 +95,7 @@ class Measurement:
         parts = [_term(column, centre) for column, centre in self.terms]
         return f"{parts[0]}²" if len(parts) == 2 and parts[0] == parts[1] else "·".join(parts)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Unique: measurements of different content have different names. Readable in a plan."""
         if self.kind is Kind.COUNT:

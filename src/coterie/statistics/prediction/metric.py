@@ -78,11 +78,28 @@ class Metric:
         total = sum(target.weight for target in self.targets)
         return weights / total if total > 0 else weights
 
+    @cached_property
+    def _laws(self) -> tuple[ScaleLaw | RankLaw, ...]:
+        """Of what is measured: all that comes from one measurement has the same."""
+        of = {source: q.law for source, q in zip(self.source_of.tolist(), self.quantities, strict=True)}
+        return tuple(of[source] for source in range(len(of)))
+
     def scales(self, budgets: Floats) -> Floats:
         """Noise scales of the quantities for budgets of shape (…, sources)."""
-        budgets = np.asarray(budgets, dtype=np.float64)[..., self.source_of]
-        columns = [quantity.law.scale(budgets[..., i]) for i, quantity in enumerate(self.quantities)]
-        return np.stack(columns, axis=-1)
+        budgets = np.asarray(budgets, dtype=np.float64)
+        columns = [law.scale(budgets[..., source]) for source, law in enumerate(self._laws)]
+        return np.stack(columns, axis=-1)[..., self.source_of]
+
+    @cached_property
+    def _proportional(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+        """Targets whose mean error is a factor times one scale: which, the factors, and whose scale."""
+        found = [(i, *pair) for i, e in enumerate(self.errors) if (pair := e.proportional) is not None]
+        targets, factors, inputs = zip(*found, strict=True) if found else ((), (), ())
+        return np.array(targets, dtype=np.int64), np.array(factors), np.array(inputs, dtype=np.int64)
+
+    @cached_property
+    def _others(self) -> tuple[int, ...]:
+        return tuple(sorted(set(range(len(self.errors))) - set(self._proportional[0].tolist())))
 
     def truths(self) -> Floats:
         """What each target is worth without noise, at the expected values."""
@@ -98,26 +115,23 @@ class Metric:
     def gradient(self, budgets: Floats, exponent: int = 11) -> tuple[Floats, NDArray[np.float64]]:
         """All target errors and their derivatives by budget (targets × sources)."""
         errors, slopes = self._evaluate(budgets, exponent, slopes=True)
-        paid = np.asarray(budgets)[self.source_of]
-        by_budget = [float(q.law.slope(budget)) for q, budget in zip(self.quantities, paid, strict=True)]
-        slopes = slopes * np.array(by_budget)
-        if self.given is None:
-            return errors, slopes
-        found = np.zeros((len(self.targets), len(self.given)))
-        np.add.at(found.T, self.source_of, slopes.T)
-        return errors, found
+        return errors, slopes * [float(law.slope(b)) for law, b in zip(self._laws, budgets, strict=True)]
 
     def _evaluate(self, budgets: Floats, exponent: int, slopes: bool) -> tuple[Floats, NDArray[np.float64]]:
-        """Errors and their derivatives by scale: closed forms one by one, the rest in batches."""
+        """Errors and their derivatives by each source's scale: closed forms first, the rest in batches."""
         scales = self.scales(budgets)
         errors = np.full(len(self.targets), np.nan)
-        slope = np.zeros((len(self.targets), len(self.quantities))) if slopes else np.empty((0, 0))
-        for index, error in enumerate(self.errors):
-            closed = error.closed_slope(scales)
+        slope = np.zeros((len(self.targets), len(self._laws))) if slopes else np.empty((0, 0))
+        targets, factors, inputs = self._proportional
+        errors[targets] = factors * scales[inputs]
+        if slopes:
+            slope[targets, self.source_of[inputs]] = factors
+        for index in self._others:
+            closed = self.errors[index].closed_slope(scales)
             if closed is not None:
                 errors[index] = closed[0]
                 if slopes:
-                    slope[index, list(error.inputs)] = closed[1]
+                    np.add.at(slope[index], self.source_of[list(self.errors[index].inputs)], closed[1])
         for batch in self._batches:
             targets = np.array(batch.targets)
             members = np.flatnonzero(np.isnan(errors[targets]))
@@ -125,7 +139,7 @@ class Metric:
                 chosen = targets[members]
                 errors[chosen], parts = batch.errors(members, scales, self.values, exponent, slopes)
                 if slopes:
-                    slope[chosen[:, None], batch.inputs[members]] = parts
+                    np.add.at(slope, (chosen[:, None], self.source_of[batch.inputs[members]]), parts)
         return errors, slope
 
     def score_gradient(self, budgets: Floats, exponent: int = 11) -> tuple[float, Floats]:
@@ -147,12 +161,17 @@ class Metric:
         self, budgets: Floats, exponent: int = 11, only: frozenset[int] | None = None
     ) -> Floats:
         """Scores of many allocations (allocations × sources); `only` counts targets of these sources."""
-        scales = self.scales(budgets)
-        total = np.zeros(len(scales))
-        for share, error in zip(self.shares, self.errors, strict=True):
+        scales, shares = self.scales(budgets), self.shares
+        targets, factors, inputs = self._proportional
+        if only is not None:
+            counted = np.isin(self.source_of[inputs], list(only))
+            targets, factors, inputs = targets[counted], factors[counted], inputs[counted]
+        total = scales[:, inputs] @ (factors * shares[targets])
+        for index in self._others:
+            error = self.errors[index]
             if only is None or only.intersection(self.source_of[list(error.inputs)].tolist()):
-                total += share * error.estimate_many(scales, exponent)
-        return total
+                total += shares[index] * error.estimate_many(scales, exponent)
+        return np.asarray(total)
 
 
 # Targets of the same form are evaluated together: fifty means are one array operation, not fifty.
@@ -173,6 +192,7 @@ class Batch:
     constants: Floats
     used: tuple[tuple[Quantity, ...], ...]
     mixed: bool
+    drawn: dict[int, list[Floats]] = field(default_factory=dict, repr=False, compare=False)  # by exponent
 
     def errors(
         self, members: NDArray[np.int64], scales: Floats, values: Floats, exponent: int, slopes: bool
@@ -205,8 +225,10 @@ class Batch:
         """Of each input its noise of scale 1: one row for all members, or one each where a joint measurement mixes it."""
         if not self.mixed:
             return list(unit_noise(tuple(family.smooth for family in self.families), exponent))
-        drawn = [unit_draws(self.used[member], exponent) for member in members]
-        return [np.stack(parts) for parts in zip(*drawn, strict=True)]
+        if exponent not in self.drawn:
+            drawn = [unit_draws(used, exponent) for used in self.used]
+            self.drawn[exponent] = [np.stack(parts) for parts in zip(*drawn, strict=True)]
+        return [parts[members] for parts in self.drawn[exponent]]
 
 
 def _weights(size: Floats, probability: float | None) -> Floats:

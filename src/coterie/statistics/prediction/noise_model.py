@@ -210,6 +210,8 @@ def mean_absolute_sum(families: Sequence[Family], scales: Floats) -> Floats:
     scales = np.atleast_2d(np.asarray(scales, dtype=np.float64))
     if all(family.gaussian for family in families):
         return np.asarray(np.sqrt((scales**2).sum(axis=1)) * math.sqrt(2.0 / math.pi))
+    if len(families) == 1:
+        return scales[:, 0]
     largest = scales.max(axis=1)
     results = np.empty(len(scales))
     for start in range(0, len(scales), 4096):
@@ -226,6 +228,8 @@ def sum_gradient(families: Sequence[Family], scales: Floats) -> Floats:
     scales = np.asarray(scales, dtype=np.float64)
     if all(family.gaussian for family in families):
         return scales * (math.sqrt(2.0 / math.pi) / math.sqrt(float((scales**2).sum())))
+    if len(families) == 1:
+        return np.ones(1)
     largest = float(scales.max())
     beta = scales / largest
     parts = np.exp([log_characteristic(family, b * _T) for family, b in zip(families, beta, strict=True)])

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.joint import JointMeasurement, inverse_of
 from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
-_PUBLIC = 1e-5  # a public total weighs like a measurement with this part of the smallest noise
 _ROUNDS = 400
+_FITTINGS = 100
+_MOST_SOLVED = 400  # cells of guesses that are fitted exactly
+_SELDOM = 1e-3  # how likely a record lies in a cell that is not listed, against one that is
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,7 @@ class Group:
     joint: JointMeasurement | None
     counts: bool
     records: float | None  # the public number of records, which all cells together hold
+    names: tuple[str, ...]  # of what is asked
 
     @cached_property
     def rows(self) -> Floats | None:
@@ -45,11 +48,43 @@ class Group:
 
 
 def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
-    """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself."""
+    """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself.
+
+    Where the guesses leave it open, columns of counts are independent and records are in cells that are listed.
+    """
     sds = trust * np.maximum(np.abs(guesses), 1.0)
-    fit = Fit.of(group.held.astype(np.float64), sds, group.records if group.counts else None, group.counts)
-    found = fit.cells(guesses[None, :], fit.total(guesses[None, :]))
-    return np.asarray(whole(found)[0] if group.counts else found[0])
+    likely = np.where(group.cells.unlisted(), _SELDOM, 1.0)
+    rows = group.held.astype(np.float64) * likely
+    if group.counts and group.records is not None:
+        rows, guesses = np.vstack([rows, likely]), np.append(guesses, group.records)
+        sds = np.append(sds, 1e-3 * float(sds.min()))
+    if not group.counts:
+        return np.asarray(Fit.of(rows, sds, None, False).linear(guesses[None, :])[0] * likely)
+    if rows.shape[1] <= _MOST_SOLVED:
+        from scipy.optimize import nnls
+
+        found = nnls(rows / sds[:, None], guesses / sds, maxiter=30 * rows.shape[1])[0] * likely
+    else:
+        found = Fit.of(rows, sds, None, True).cells(guesses[None, :], None)[0] * likely
+    everywhere = np.ones((1 if group.records is not None else 0, len(found)), dtype=np.bool_)
+    held = np.vstack([group.held, everywhere])
+    sums = np.append(group.held @ found, [] if group.records is None else group.records)
+    return np.asarray(whole(_most_even(likely, held, sums)[None, :])[0])
+
+
+def _most_even(start: Floats, held: NDArray[np.bool_], sums: Floats) -> Floats:
+    """The table of these sums that is nearest to the start in proportion (iterative fitting, Deming & Stephan 1940)."""
+    places = [np.flatnonzero(row) for row in held]
+    table = start * (float(sums.max()) / float(start.sum()))
+    for _ in range(_FITTINGS):
+        before = table.copy()
+        for place, wanted in zip(places, sums.tolist(), strict=True):
+            here = float(table[place].sum())
+            if here > 0:
+                table[place] *= wanted / here
+        if float(np.abs(table - before).max()) <= 1e-3:
+            break
+    return table
 
 
 @dataclass(frozen=True)
@@ -72,14 +107,15 @@ class Fit:
     def _solved(self) -> tuple[Floats, Floats]:
         """(rows → cells, offset)."""
         assert self.weights is not None
-        rows, sds = self.weights, self.sds
-        if self.records is not None:
-            rows = np.vstack([rows, np.ones(self.size)])
-            sds = np.append(sds, _PUBLIC * float(sds.min()))
-        solve = np.linalg.pinv(rows / sds[:, None], rcond=1e-12) / sds
+        scaled = self.weights / self.sds[:, None]
         if self.records is None:
-            return solve, np.zeros(self.size)
-        return solve[:, :-1], solve[:, -1] * self.records
+            return inverse_of(scaled) / self.sds, np.zeros(self.size)
+        # x = even + z, where z adds up to 0: rows without their mean see z alone, and one more row keeps it so.
+        even = np.full(self.size, self.records / self.size)
+        seen = scaled - scaled.mean(axis=1, keepdims=True)
+        rows = np.vstack([seen, np.full(self.size, max(float(np.abs(seen).max()), 1e-300))])
+        solve = inverse_of(rows)[:, :-1] / self.sds
+        return solve, even - solve @ (self.weights @ even)
 
     def linear(self, measured: Floats) -> Floats:
         """Draws × cells, as least squares has them: without a bias, and perhaps negative."""

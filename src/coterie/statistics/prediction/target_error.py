@@ -247,6 +247,18 @@ class TargetError:
 
     # --- closed forms -----------------------------------------------------------------------------------
 
+    @property
+    def proportional(self) -> tuple[float, int] | None:
+        """(factor, input) where the mean error is a factor times the scale of one input, whatever its budget."""
+        if self.target.summary is not ErrorSummary.MEAN or self.linear is None:
+            return None
+        if self.families == (Family.RANK,):
+            return float(self._coefficients[0]), self.inputs[0]
+        if not self.joints or len(self.terms.families) != 1:
+            return None
+        (unit,) = mean_absolute_sum(self.terms.families, self.terms.weights[None, :])
+        return self.terms.narrower * float(unit), self.inputs[self.terms.inputs[0]]
+
     @cached_property
     def _distances(self) -> Floats:
         """How far each input is from its nearest clamp."""

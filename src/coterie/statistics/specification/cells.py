@@ -100,6 +100,15 @@ class Cells:
             held = held & self.axes[axis].accepted(condition).reshape(along)
         return held.ravel()[self.possible]
 
+    def unlisted(self) -> NDArray[np.bool_]:
+        """Cells beside the values of a column of which several are asked for: records are seldom there."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        for axis, at in zip(self.axes, self.places().T, strict=True):
+            listed = np.array([sum(atom) for atom in axis.atoms])
+            if np.count_nonzero(listed) > 1:
+                found |= listed[at] == 0
+        return found
+
     def places(self) -> NDArray[np.int64]:
         """For each possible cell its atom along each axis (cells × axes)."""
         if not self.axes:

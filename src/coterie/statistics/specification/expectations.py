@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
 from coterie.statistics.specification.shape import ValueShape, of_distribution, uniform_around
@@ -23,6 +24,9 @@ class Expectations:
 
     specification: Specification
     given: Mapping[str, float]
+    tables: dict[tuple[str, ...], Floats] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # worked out
 
     @classmethod
     def of(cls, specification: Specification, replaced: Mapping[str, float] | None = None) -> Expectations:

@@ -47,7 +47,17 @@ from coterie.statistics.specification.specification import (
 
 VERSION = 1
 _TOP = (
-    *("coterie_statistics", "release", "population", "schema", "records", "neighbours", "budget", "floor"),
+    *(
+        "coterie_statistics",
+        "release",
+        "population",
+        "schema",
+        "records",
+        "neighbours",
+        "budget",
+        "floor",
+        "fairness",
+    ),
     *("relative_to", "statistics", "equations", "disjoint", "pilot", "expected_from"),
 )
 _EQUATION = ("formula", "ready", "of", "weight", "tolerance", "summary", "guard")
@@ -130,6 +140,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         equations=tuple(_equation(str(name), content) for name, content in equations.items()),
         records=positive_integer(document.get("records"), "`records`"),
         floor=_floor(document.get("floor")),
+        fairness=_fairness(document.get("fairness")),
         relative_to=one_of(document.get("relative_to", "scale"), RelativeTo, "`relative_to`"),
         disjoint=_disjoint(document.get("disjoint") or [], {s.name: s.where for s in statistics}),
         totals=totals,
@@ -158,6 +169,10 @@ def _budget(content: object) -> PrivacyBudget:
 
 def _floor(content: object) -> Fraction:
     return Fraction(0) if content in (None, 0, "0") else parse_epsilon(content, "floor")  # type: ignore[arg-type]
+
+
+def _fairness(content: object) -> float | None:
+    return None if content is None else number_of(content, "`fairness`", at_least=1.0)
 
 
 def _pilot(content: object) -> Fraction:

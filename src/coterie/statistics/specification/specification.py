@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from coterie.errors import ParameterError, counted, nearest
@@ -214,6 +215,7 @@ class Specification:
         None  # exact where the neighbours make it public; else for planning only: see `size`
     )
     floor: Fraction = Fraction(0)
+    fairness: float | None = None  # no error above so many times its own optimum
     relative_to: RelativeTo = RelativeTo.SCALE
     disjoint: tuple[tuple[Filter, ...], ...] = ()
     totals: tuple[Total, ...] = ()
@@ -227,11 +229,13 @@ class Specification:
         return f"<Specification of {self.release}: {self.budget}, {asked}; population {self.population}>"
 
     def __getitem__(self, name: str) -> Statistic:
-        for statistic in self.statistics:
-            if statistic.name == name:
-                return statistic
-        known = [statistic.name for statistic in self.statistics]
-        raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
+        if name not in self._named:
+            raise ParameterError(f"There is no statistic '{name}'.", nearest(name, list(self._named)))
+        return self._named[name]
+
+    @cached_property
+    def _named(self) -> Mapping[str, Statistic]:
+        return {statistic.name: statistic for statistic in self.statistics}
 
     @property
     def filters(self) -> list[Filter]:
