@@ -61,9 +61,7 @@ def figures_table(made: StatisticsRelease) -> pa.Table:
         for column, shown in groups.items():
             row |= _cells(column, shown, statistic, mark)
         lower, upper = figure.lower, figure.upper
-        if (
-            statistic is not None and statistic.kind is StatisticKind.COUNT
-        ):  # the whole numbers of the interval
+        if row["kind"] == StatisticKind.COUNT:  # the whole numbers of the interval
             lower, upper = math.ceil(lower - 1e-6), math.floor(upper + 1e-6)
         row |= {"value": figure.value, LOWER: lower, UPPER: upper}
         row[ERROR] = float(f"{figure.expected_error:.4g}")
