@@ -118,3 +118,10 @@ def test_other_endings_are_refused(tmp_path: Path) -> None:
         released(tmp_path, document(), "out.txt")
     with pytest.raises(OutputError, match="There is no folder"):
         released(tmp_path, document(), "nowhere/out.csv")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("content", [b"", b"a,value\n1", b"[]", b'{"values": [1]}', b"\xff\xfe", b"PAR1PAR1"])
+def test_a_file_that_is_no_release_is_a_value_error(content: bytes, ending: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read(content, ending)

@@ -12,7 +12,7 @@ from statistics_people import document, population
 from typer.testing import CliRunner
 
 from coterie.cli.stats import app
-from coterie.errors import CertificateError, ParameterError
+from coterie.errors import CertificateError, OutputError, ParameterError
 from coterie.publication.ledger import Ledger
 
 RUNNER = CliRunner()
@@ -76,6 +76,20 @@ def test_release_verify_and_ask_again(folder: Path) -> None:
     (folder / "out.csv").write_text("something else")
     with pytest.raises(CertificateError, match="do not belong together"):
         run("verify", folder / "out.csv", folder / "out.csv.certificate.json")
+
+
+def test_figures_raw_measurements_and_a_page_from_one_draw(folder: Path) -> None:
+    arguments = ("release", folder / "spec.yaml", "--data", folder / "people.csv", "--output", folder / "out.parquet",
+                 "--raw", folder / "raw.json", "--page", folder / "out.html", "--json")  # fmt: skip
+    made = json.loads(run(*arguments))
+    assert (made["raw"], made["page"]) == (str(folder / "raw.json"), str(folder / "out.html"))
+    figures = {row["name"]: row for row in made["values"]}
+    assert isinstance(figures["n[yes]"]["value"], int)
+    assert (figures["n[yes]"]["smoker"], figures["times"]["smoker"]) == ("yes", None)
+    assert "belong together" in run("verify", folder / "raw.json", folder / "raw.json.certificate.json")
+    assert f"{figures['n[yes]']['value']:,}" in (folder / "out.html").read_text()
+    with pytest.raises(OutputError, match="overwrite an input"):
+        run(*arguments[:-2], folder / "spec.yaml", "--json")
 
 
 def test_as_in_paper_is_labelled(folder: Path) -> None:

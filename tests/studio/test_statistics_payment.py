@@ -124,7 +124,7 @@ def test_a_changed_plan_under_the_same_name_is_refused(bench: Bench, tmp_path: P
         ({"folder": "/no/such/folder"}, "There is no folder"),
         ({"name": "a/b"}, "a slash"),
         ({"name": ""}, "no name"),
-        ({"ending": ".xlsx"}, "written as .csv or .json"),
+        ({"ending": ".xlsx"}, "written as .csv, .json, .parquet, .arrow"),
         ({"ledger": ""}, "No ledger was named"),
         ({"lifetime": ""}, "does not know the population"),
         ({"lifetime": "much"}, "not a finite number"),
@@ -148,8 +148,9 @@ def test_a_bad_place_is_refused_before_anything_is_drawn(
 def test_a_file_changed_later_is_told(bench: Bench, tmp_path: Path) -> None:
     ask(bench, tmp_path, counted="none")
     confirm(bench)
-    with (tmp_path / "out.csv").open("a") as file:
-        file.write("x,statistic,1,1,1,1\n")
+    with (tmp_path / "out.csv").open("a+") as file:
+        file.seek(0)
+        file.write(file.readlines()[-1])
     assert "changed after it was certified" in sentence(bench.get("/released/1"))
     (tmp_path / "out.csv").unlink()
     assert "cannot be read" in sentence(bench.get("/released/1"))

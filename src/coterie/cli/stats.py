@@ -342,10 +342,14 @@ def report_release(published: Published, page: Path | None, as_json: bool) -> No
         console.print(f"Page: {escape(str(page))}")
 
 
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
 def _show_values(published: Published) -> None:
     rows = []
     for row in published.values[:MOST_VALUES]:
-        value, lower, upper = (f"{float(row[key]):.6g}" for key in ("value", "lower_95", "upper_95"))
+        value, lower, upper = (_number(row[key]) for key in ("value", "lower_95", "upper_95"))
         rows.append((escape(str(row["name"])), value, f"{lower} to {upper}"))
     console.print(_table(rows, "released", "value", "95 % interval"))
     if len(published.values) > MOST_VALUES:

@@ -30,7 +30,8 @@ from coterie.statistics.releasing.released_files import Published
 from coterie.statistics.releasing.tidy_table import EQUATION, LOWER, UPPER, all_mark, group_columns
 from coterie.statistics.specification.specification import Notion, Specification
 
-MOST_ROWS = 40  # of a chart, of what was measured
+MOST_ROWS = 40  # of what was measured
+MOST_BARS = 120  # of a chart
 MOST_CELLS = 600  # of a table on the page
 _ALL_WORDS = "all"
 _KINDS = {
@@ -193,7 +194,7 @@ class _View:
                     "figure": None,
                     "more": "",
                 }
-                if len(varying) == 1 and len(rows) <= MOST_ROWS:
+                if len(varying) == 1 and len(rows) <= MOST_BARS:
                     found.append({**block, "figure": self.chart(rows, varying[0], words)})
                 else:
                     found.append({**block, **self.table(rows, varying)})

@@ -27,7 +27,7 @@ from coterie.statistics.prediction.noise_model import Family
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
 from coterie.statistics.specification.cells import Axis
-from coterie.statistics.specification.filters import Between, Condition, OneOf, filter_text
+from coterie.statistics.specification.filters import Between, OneOf, filter_text
 
 OTHER = "(other)"
 _MOST_TERMS = 4  # that a row is described by; `weights` has all of them
@@ -77,61 +77,81 @@ def _over_cells(joint: JointMeasurement, drawn: Sequence[float]) -> dict[str, An
     sizes = [len(np.unique(places[:, axis])) for axis in range(len(axes))]
     total = "count" if joint.kind is Kind.COUNT else f"sum of {joint.of_one.summed}"
 
-    def words(held: NDArray[np.int64], weight: float) -> str:
-        """0.25 × count | sex = f: a box of cells with one weight."""
-        parts = []
-        for axis, size in enumerate(sizes):
-            atoms = np.unique(places[held, axis]) if len(held) > 1 else places[held, axis]
-            if len(atoms) < size:
-                parts.append(f"{named[axis]} = {' or '.join(labels[axis][atom] for atom in atoms)}")
+    def words(weight: float, atoms: Sequence[Sequence[int]]) -> str:
+        """0.25 × count | sex = f: the cells that lie in some atoms of each axis, with one weight."""
+        parts = [
+            f"{named[axis]} = {' or '.join(labels[axis][atom] for atom in listed)}"
+            for axis, listed in enumerate(atoms)
+            if len(listed) < sizes[axis]
+        ]
         times = "" if weight == 1 else f"{weight:.4g} × "
         return f"{times}{total} | {', '.join(parts) or 'all records'}"
 
-    rows = []
+    rows, atoms_of = [], places.tolist()
     for number, value in enumerate(drawn):
         held, weights = _row(joint, number)
-        if len(set(weights)) == 1 and _is_box(places, held):
-            said = [words(held, weights[0])]
+        box = _box(places, held) if len(held) > 1 and len(set(weights)) == 1 else None
+        if box is not None:
+            said = [words(weights[0], box)]
         else:
-            said = [words(held[i : i + 1], weights[i]) for i in range(min(len(held), _MOST_TERMS))]
+            first = zip(held[:_MOST_TERMS], weights, strict=False)
+            said = [words(weight, [(atom,) for atom in atoms_of[cell]]) for cell, weight in first]
             said += [f"{len(held) - len(said)} more"] if len(held) > len(said) else []
-        listed = [[cell, whole_if_whole(weight)] for cell, weight in zip(held.tolist(), weights, strict=True)]
+        listed = [[cell, whole_if_whole(weight)] for cell, weight in zip(held, weights, strict=True)]
         rows.append({"measured": " + ".join(said), "weights": listed, "value": whole_if_whole(value)})
-    cells = [[labels[axis][atom] for axis, atom in enumerate(cell)] for cell in places.tolist()]
+    cells = [[labels[axis][atom] for axis, atom in enumerate(cell)] for cell in atoms_of]
     return {"columns": [axis.column for axis in axes], "cells": cells, "rows": rows}
 
 
-def _row(joint: JointMeasurement, number: int) -> tuple[NDArray[np.int64], list[float]]:
+def _row(joint: JointMeasurement, number: int) -> tuple[list[int], list[float]]:
     """The cells of a row, and their weights."""
     if joint.rows is None:
-        return np.array([number]), [1.0]
+        return [number], [1.0]
     held = np.flatnonzero(joint.rows[number])
-    return held, (joint.rows[number, held] / joint.grid).tolist()
+    return held.tolist(), (joint.rows[number, held] / joint.grid).tolist()
 
 
-def _is_box(places: NDArray[np.int64], held: NDArray[np.int64]) -> bool:
-    """Whether these are all cells of some atoms of each axis."""
-    if len(held) == 1:
-        return True
+def _box(places: NDArray[np.int64], held: list[int]) -> list[list[int]] | None:
+    """The atoms of each axis whose cells these are, if these are all of them."""
+    atoms = [np.unique(places[held, axis]) for axis in range(places.shape[1])]
     inside = np.ones(len(places), dtype=np.bool_)
-    for axis in range(places.shape[1]):
-        inside &= np.isin(places[:, axis], places[held, axis])
-    return int(inside.sum()) == len(held)
+    for axis, listed in enumerate(atoms):
+        inside &= np.isin(places[:, axis], listed)
+    return [listed.tolist() for listed in atoms] if int(inside.sum()) == len(held) else None
 
 
 def atom_labels(axis: Axis) -> list[str]:
     """The pieces of a column that no condition cuts: the values and ranges that each is made of."""
-    values = dict.fromkeys(v for c in axis.conditions if isinstance(c, OneOf) for v in c.values)
-    ends = {e for c in axis.conditions if isinstance(c, Between) for e in (c.start, c.below)}
-    pieces: list[tuple[Condition, str | float]] = [(OneOf((value,)), value) for value in values]
-    pieces += [(Between(a, b), a if a > -np.inf else b - 1) for a, b in itertools.pairwise(sorted(ends))]
-    found: dict[tuple[bool, ...], list[str]] = {}
-    for piece, value in pieces:
-        cell = (value, None) if isinstance(value, str) else (None, value)
-        accepted = tuple(c.accepts(*cell) for c in axis.conditions)
-        found.setdefault(accepted, []).append(condition_text(piece))
+    values = {
+        v: i for i, v in enumerate({v: 0 for c in axis.conditions if isinstance(c, OneOf) for v in c.values})
+    }
+    ends = sorted({e for c in axis.conditions if isinstance(c, Between) for e in (c.start, c.below)})
+    ranges = [Between(a, b) for a, b in itertools.pairwise(ends)]
+    points = np.array(
+        [math.nan if isinstance(v, str) else v for v in values] + [_inside(r, values) for r in ranges]
+    )
+    accepted = np.zeros((len(points), len(axis.conditions)), dtype=np.bool_)
+    for place, condition in enumerate(axis.conditions):
+        if isinstance(condition, Between):
+            accepted[:, place] = (condition.start <= points) & (points < condition.below)
+        else:
+            accepted[[values[value] for value in condition.values], place] = True
+    found: dict[bytes, list[str]] = {}
+    for row, piece in zip(accepted, [*(OneOf((value,)) for value in values), *ranges], strict=True):
+        found.setdefault(row.tobytes(), []).append(condition_text(piece))
     labels = []
     for atom in axis.atoms:
-        both = [condition_text(c) for c, holds in zip(axis.conditions, atom, strict=True) if holds]
-        labels.append(" or ".join(found.get(atom, [])) or " and ".join(both) if both else OTHER)
+        held = np.array(atom, dtype=np.bool_)
+        pieces = found.get(held.tobytes())
+        both = () if pieces else (condition_text(axis.conditions[place]) for place in np.flatnonzero(held))
+        labels.append((" or ".join(pieces) if pieces else " and ".join(both)) if held.any() else OTHER)
     return labels
+
+
+def _inside(piece: Between, values: Mapping[str | float, int]) -> float:
+    """A number of the range that no condition names."""
+    low, high = max(piece.start, -1e300), min(piece.below, 1e300)
+    point = low / 2 + high / 2
+    while point in values:
+        point = low / 2 + point / 2
+    return point

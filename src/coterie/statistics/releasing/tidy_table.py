@@ -61,9 +61,7 @@ def figures_table(made: StatisticsRelease) -> pa.Table:
         for column, shown in groups.items():
             row |= _cells(column, shown, statistic, mark)
         lower, upper = figure.lower, figure.upper
-        if (
-            statistic is not None and statistic.kind is StatisticKind.COUNT
-        ):  # the whole numbers of the interval
+        if row["kind"] == StatisticKind.COUNT:  # the whole numbers of the interval
             lower, upper = math.ceil(lower - 1e-6), math.floor(upper + 1e-6)
         row |= {"value": figure.value, LOWER: lower, UPPER: upper}
         row[ERROR] = float(f"{figure.expected_error:.4g}")
@@ -194,14 +192,19 @@ def written(table: pa.Table, ending: str, about: Mapping[str, Any]) -> bytes:
 
 
 def read(content: bytes, ending: str) -> pa.Table:
-    """What `written` wrote, and what earlier versions did."""
-    if ending in (".csv", ".json"):
-        text = content.decode()
-        rows = json.loads(text)["values"] if ending == ".json" else _from_csv(text)
-        return typed(rows)
-    source = pa.BufferReader(content)
-    table = pq.ParquetFile(source).read() if ending == ".parquet" else pa.ipc.open_file(source).read_all()
-    return table.replace_schema_metadata()
+    """What `written` wrote, and what earlier versions did; ValueError for anything else."""
+    try:
+        if ending in (".csv", ".json"):
+            text = content.decode()
+            table = typed(json.loads(text)["values"] if ending == ".json" else _from_csv(text))
+        elif ending == ".parquet":
+            table = pq.ParquetFile(pa.BufferReader(content)).read()
+        else:
+            table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
+        table.select(["name", "value"])
+        return table.replace_schema_metadata()
+    except (KeyError, TypeError, AttributeError, OSError, csv.Error, pa.ArrowException) as error:
+        raise ValueError("no table of released figures") from error
 
 
 def _from_csv(text: str) -> list[dict[str, Any]]:
