@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from coterie.statistics.specification.equations import Expression, Op, name, nam
 LEVEL = 0.95
 
 
+_MANY = 5000  # numbers that are replayed less often
 _MOST_WORK = 2e8  # of one prediction: draws × rows × cells
 _MOST_REPLAYED = (
     2e5  # rows × cells of a table that is fitted in every draw; larger ones are not cut at zero there
@@ -95,7 +96,7 @@ class Replay:
 
     @classmethod
     def of(cls, design: Design, budgets: Floats) -> Replay:
-        draws = REPLICATES << 9
+        draws = REPLICATES << (9 if design.starts[-1] <= _MANY else 7)
         drawn, truth = _replayed(design, budgets, draws)
         made = design.reconstruction(budgets)
         exact = made.linear(_expected_rows(design)[None, :])[0]
@@ -196,8 +197,13 @@ class _Drawn:
         return self._ratio(top, bottom, inside, outside, level)
 
     def _linear(self, form: Linear) -> tuple[float, Floats]:
-        weights = form.weights(self.names)
-        return form.constant + float(self.centre @ weights), np.asarray(self.moved @ weights)
+        used = [self._place[name] for name in form.coefficients]
+        weights = np.array(list(form.coefficients.values()))
+        return form.constant + float(self.centre[used] @ weights), np.asarray(self.moved[:, used] @ weights)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
     def _ratio(
         self, top: Linear, bottom: Linear, inside: Expression, outside: Expression, level: float
@@ -225,7 +231,7 @@ class _Drawn:
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
         tape = Tape.of(inside)
-        used = [(used, self.names.index(used)) for used in names_in(inside)]
+        used = [(used, self._place[used]) for used in names_in(inside)]
         moved = {name: self.moved[:, i] for name, i in used}
         centre = {name: self.centre[i] for name, i in used}
         here = float(tape.value(centre))
