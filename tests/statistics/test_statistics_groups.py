@@ -12,6 +12,7 @@ from coterie.statistics import plan, read_specification
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
+from coterie.statistics.releasing.tidy_table import figures_table
 from coterie.statistics.specification.specification import Specification
 
 REGIONS, SMOKER = ["north", "south", "west"], ["yes", "no"]
@@ -100,6 +101,16 @@ def test_released_margins_are_the_sums_of_their_groups(neighbours: str, complete
         assert found["m[all, all]"] == pytest.approx(weighted / found["n[all, all]"], rel=1e-6)
 
 
+def test_the_released_table_says_what_a_total_is_over() -> None:
+    n = {"kind": "count", "by": BOTH, "totals": True, "where": {"smoker": ["yes", "no"]}}
+    chosen = plan(read(n=n), "square-root", report_losses=False)
+    rows = figures_table(make_release(chosen, open_records(population()), Noise.seeded(3))).to_pylist()
+    cells = {row["name"]: (row["region"], row["smoker"]) for row in rows}
+    assert cells["n[north, yes]"] == ("north", "yes")
+    assert cells["n[all, yes]"] == ("(all)", "yes")
+    assert cells["n[west, all]"] == ("west", "yes or no")  # what the filter leaves
+
+
 def test_totals_along_a_taxonomy() -> None:
     attribute = {"role": "keep", "type": "categorical", "categories": {"taxonomy": "adult:native-country"}}
     schema = {**SCHEMA, "attributes": {**SCHEMA["attributes"], "country": attribute}}
@@ -119,6 +130,8 @@ def test_totals_along_a_taxonomy() -> None:
     table = pa.table({"country": [leaves[i % 7] for i in range(60)]})
     chosen = plan(specification, "square-root", report_losses=False)
     found = {v.name: v.value for v in make_release(chosen, open_records(table), Noise.seeded(3)).values}
+    table_rows = figures_table(make_release(chosen, open_records(table), Noise.seeded(3))).to_pylist()
+    assert {row["country"] for row in table_rows} == {*leaves, *inner, "(all)"}
     for label in inner:
         (condition,) = [c for _, c in specification[f"n[{label}]"].where.conditions]
         held = sum(found[f"n[{leaf}]"] for leaf in condition.values)  # type: ignore[union-attr]

@@ -20,6 +20,7 @@ import pytest
 
 from coterie.errors import CoterieError
 from coterie.promise.loss import rho_for
+from coterie.report.statistics_page import statistics_page
 from coterie.statistics import plan, read_specification, release
 from coterie.statistics.prediction.key_threshold import KeyThreshold
 from coterie.statistics.prediction.noise_model import Family, from_uniform
@@ -326,3 +327,45 @@ def test_a_number_of_distinct_values_is_published_as_a_whole_number_within_its_b
         value = make_release(chosen, open_records(TABLE), Noise.seeded(seed))["d"]
         assert value.value in range(7)
         assert 0 <= value.lower <= value.value <= value.upper <= 6
+
+
+# --- what is written ----------------------------------------------------------------------------------------------
+
+
+def test_tables_raw_measurements_and_the_page_have_the_shown_keys_only(tmp_path: Path) -> None:
+    statistics = {
+        "jobs": PRIVATE,
+        "again": PRIVATE,
+        "young": {**PRIVATE, "where": {"age": {"below": 40}}},
+        "n": {"kind": "count", "by": {"age": [29, 30]}, "totals": True},
+    }
+    specification = read_specification(
+        document(statistics=statistics, budget={"epsilon": 3, "delta": "1e-6"})
+    )
+    made = release(specification, TABLE, tmp_path / "out.csv", seed=1, raw=tmp_path / "raw.json")
+    rows = [row for row in made.values if row["statistic"] == "jobs"]
+    assert [row["job"] for row in rows] == ["baker, senior", "nurse", "teacher"]
+    assert {row["kind"] for row in rows} == {"count"}
+    assert {row["job"] for row in made.values if row["statistic"] == "n"} == {"(all)"}
+    # The same question is drawn once: a second draw would cost a second time.
+    assert [row["value"] for row in made.values if row["statistic"] == "again"] == [
+        row["value"] for row in rows
+    ]
+    raw = json.loads((tmp_path / "raw.json").read_text())
+    counts = next(m for m in raw["measurements"] if m["name"] == "counts by private job | all records")
+    assert counts["cells"] == [["baker, senior"], ["nurse"], ["teacher"]]
+    assert [row["value"] for row in counts["rows"]] == [row["value"] for row in rows]
+    page = statistics_page(made)
+    assert "teacher" in page
+    assert "zookeeper" not in page + (tmp_path / "raw.json").read_text() + (tmp_path / "out.csv").read_text()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
+def test_a_release_that_shows_no_key_has_its_columns(ending: str, tmp_path: Path) -> None:
+    few = pa.table({"job": ["a", "b", "c"], "age": [1, 2, 3]})
+    made = release(read_specification(document()), few, tmp_path / f"out{ending}", seed=1)
+    assert made.values == []
+    if ending == ".csv":
+        assert made.content.startswith(b"name,statistic,kind,of,job,value,")
+    if ending == ".parquet":
+        assert "job" in made.to_frame().column_names

@@ -13,6 +13,7 @@ from statistics_people import document, population
 
 from coterie.errors import ParameterError
 from coterie.statistics import plan, read_specification
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import total
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.releasing.measuring import Noise, compute
@@ -85,6 +86,46 @@ def test_the_predicted_error_is_that_of_many_releases() -> None:
         slack = 4 * off.std() / np.sqrt(runs)
         assert abs(off.mean() - predicted[kind + group]) <= slack, kind + group
         assert abs(off.mean() - predicted[kind + group] / 2) > slack
+
+
+@pytest.mark.statistical
+def test_the_predicted_error_is_right_where_tables_are_measured_together() -> None:
+    """Counts and sums over the same groups have noise of their own. Was: one noise for all, errors 100 times too small."""
+    groups = {"smoker": SMOKER["smoker"], "region": ["north", "south", "west"]}
+    content = document(
+        statistics={
+            "n": {"kind": "count", "by": groups, "totals": True, "expected": 400, "complete": True},
+            "b": {"kind": "slope", "of": ["cost", "age"], "by": groups, "totals": True, "expected": 0.0},
+            "m": {
+                "kind": "mean",
+                "of": "cost",
+                "by": groups,
+                "totals": True,
+                "route": "sums",
+                "expected": 21,
+            },
+        },
+        equations={},
+        budget={"epsilon": "20"},
+    )
+    for name, std in (("b", [14.1, 21.0]), ("m", 14.1)):
+        content["statistics"][name]["about"] = {"mean": [20.8, 53.5] if name == "b" else 20.8, "std": std}
+    chosen = plan(read_specification(content), "square-root", report_losses=False)
+    together = [m for m in chosen.design.measurements if isinstance(m, JointMeasurement)]
+    assert len(together) > 3
+    assert len({m.count for m in together}) < len(together)  # which is what went wrong
+    drawn = [m.draws(10).ravel() for m in together if m.count == together[-1].count]
+    correlated = np.corrcoef([column[: min(map(len, drawn))] for column in drawn]) - np.eye(len(drawn))
+    assert np.abs(correlated).max() < 0.1
+    design, runs = chosen.design, 400
+    budgets = np.array([float(budget) for budget in chosen.budgets])
+    exact = compute(design, open_records(population()))
+    noisy = add_noise(design, exact, chosen.budgets, Noise.seeded(7), releases=runs)
+    drawn_values, _ = evaluate(design, design.reconstruction(budgets).fitted(noisy))
+    predicted = {error.name: error.median for error in chosen.errors}
+    for name in ("b[all, all]", "m[all, all]"):
+        off = np.abs(drawn_values[name] - np.median(drawn_values[name]))
+        assert 0.7 < float(np.median(off)) / predicted[name] < 1.4, name
 
 
 def test_no_record_moves_a_sum_of_centred_products_further_than_the_bound() -> None:

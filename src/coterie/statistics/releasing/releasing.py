@@ -89,14 +89,17 @@ def _shown_keys(chosen: Plan, exact: Mapping[str, Any], noise: Noise) -> dict[st
     design, specification = chosen.design, chosen.specification
     budgets = dict(zip((m.name for m in design.measurements), chosen.budgets, strict=True))
     errors = {error.name: error.mean for error in chosen.errors}
-    found = {}
+    found: dict[str, list[ReleasedValue]] = {}
+    drawn: dict[str, dict[str, int]] = {}  # once, also where two statistics ask for the same
     for s in specification.statistics:
         if s.kind is StatisticKind.KEYS:
             (measured,) = names_in(design.statistics[s.name])
             threshold = threshold_of(budgets[measured], specification)
             stream = f"statistics {specification.digest} {measured}"
+            if measured not in drawn:
+                drawn[measured] = noise.show_keys(exact[measured], threshold, stream)
             rows = []
-            for key, count in noise.show_keys(exact[measured], threshold, stream).items():
+            for key, count in drawn[measured].items():
                 lower, upper = threshold.interval(count, LEVEL)
                 name = f"{s.name}[{label_text(key)}]"
                 rows.append(
