@@ -28,7 +28,7 @@ from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
 from coterie.statistics.specification.cells import Axis
 from coterie.statistics.specification.equations import names_in
-from coterie.statistics.specification.filters import Between, OneOf, filter_text
+from coterie.statistics.specification.filters import Between, Condition, OneOf, filter_text
 
 OTHER = "(other)"
 _MOST_TERMS = 4  # that a row is described by; `weights` has all of them
@@ -157,7 +157,8 @@ def atom_labels(axis: Axis) -> list[str]:
         else:
             accepted[[values[value] for value in condition.values], place] = True
     found: dict[bytes, list[str]] = {}
-    for row, piece in zip(accepted, [*(OneOf((value,)) for value in values), *ranges], strict=True):
+    single: list[Condition] = [OneOf((value,)) for value in values]
+    for row, piece in zip(accepted, [*single, *ranges], strict=True):
         found.setdefault(row.tobytes(), []).append(condition_text(piece))
     labels = []
     for atom in axis.atoms:
