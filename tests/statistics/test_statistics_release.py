@@ -23,6 +23,7 @@ from coterie.promise.signing import check_signature, make_key
 from coterie.publication.ledger import Ledger
 from coterie.statistics import plan, read_specification, release, solve_budget
 from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_paper
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.certificate import StatisticsCertificate
@@ -137,8 +138,12 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
     design, hits = chosen.design, dict.fromkeys([t.name for t in chosen.design.metric.targets], 0)
     source = open_records(population())
     exact = compute(design, source)
-    clean = np.array([[m.value(exact[m.name]) for m in design.measurements]])
-    statistics, equations = evaluate(design, clean)
+    rows: list[float] = []
+    for m in design.measurements:
+        joint = isinstance(m, JointMeasurement)
+        rows += [float(k * m.unit) for k in exact[m.name]] if joint else [m.value(exact[m.name])]
+    budgets = np.array([float(budget) for budget in chosen.budgets])
+    statistics, equations = evaluate(design, design.reconstruction(budgets).linear(np.array([rows])))
     runs = 150
     for seed in range(runs):
         noise = Noise.seeded(seed)

@@ -16,8 +16,9 @@ from coterie.schema.exact import as_text
 from coterie.statistics import Plan
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
+from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.rank_law import Basis
-from coterie.statistics.prediction.target_error import PredictedError
+from coterie.statistics.prediction.target_error import PredictedError, TargetError
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.statistics.releasing.tidy_table import read, rows_of
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
@@ -95,7 +96,7 @@ def shown(desk: Desk) -> dict[str, Any]:
         "rule": desk.state.rule,
         "shares": _shares(desk, chosen, total),
         "errors": [
-            _error(error, start, made.target, made.names)
+            _error(error, start, made.target, _measured_for(design, made))
             for error, start, made in zip(chosen.errors, even.errors, design.metric.errors, strict=True)
         ],
     }
@@ -107,11 +108,17 @@ def _score(now: float, even: float) -> str:
     return f"Score {number(now)}: {against}. Smaller is better."
 
 
+def _measured_for(design: Design, error: TargetError) -> tuple[str, ...]:
+    """What is measured for a figure: by itself, or together with others."""
+    measured = (int(design.metric.source_of[place]) for place in error.inputs)
+    return tuple(dict.fromkeys(design.measurements[place].name for place in measured))
+
+
 def _shares(desk: Desk, chosen: Plan, total: float) -> list[dict[str, Any]]:
     scales, floors = chosen.scales, chosen.design.feasible.floors
     users: dict[str, list[str]] = {name: [] for name in chosen.split}
     for error in chosen.design.metric.errors:
-        for name in error.names:
+        for name in _measured_for(chosen.design, error):
             users[name].append(error.target.name)
     return [
         {
