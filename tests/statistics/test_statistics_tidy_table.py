@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from statistics_people import EVERY_KIND, document, population
 
-from coterie.errors import OutputError
 from coterie.statistics import Published, read_specification, release
 from coterie.statistics.releasing.tidy_table import ENDINGS, read, rows_of, written
 
@@ -111,13 +110,6 @@ def test_names_of_columns_and_labels_do_not_collide(tmp_path: Path) -> None:
     for ending in ENDINGS:
         again = release(read_specification(content), people, tmp_path / f"b{ending}", seed=1)
         assert again.to_frame().equals(first.to_frame())
-
-
-def test_other_endings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"written as \.csv, \.json, \.parquet or \.arrow"):
-        released(tmp_path, document(), "out.txt")
-    with pytest.raises(OutputError, match="There is no folder"):
-        released(tmp_path, document(), "nowhere/out.csv")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
