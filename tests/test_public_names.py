@@ -52,6 +52,7 @@ STATISTICS = [
     "Published",
     "Specification",
     "allocators",
+    "from_sql",
     "plan",
     "read_specification",
     "release",

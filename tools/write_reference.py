@@ -100,6 +100,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "stats allocators": ("statistics.allocators",),
     "stats plan": ("statistics.plan",),
     "stats release": ("statistics.release",),
+    "stats sql": ("statistics.from_sql",),
     "stats verify": ("verify",),
     "studio": ("open_studio",),
 }

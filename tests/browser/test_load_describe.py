@@ -114,15 +114,15 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
 def test_a_spreadsheet_is_uploaded_and_another_sheet_read(page: Page, tmp_path: Path) -> None:
     sheets = {"Notes": [["written by"], ["me"]], "People": [["age", "ok"], [30, True], [41, False]]}
     page.give_file(
-        ".arrow, .csv, .csv.gz, .feather, .ods, .parquet, .tsv, .xls, .xlsm, .xlsx; up to 2,000 MB",
+        ".arrow, .csv, .csv.gz, .dta, .feather, .ods, .parquet, .por, .rda, .rdata, .rds, .sas7bdat, .sav, .tsv, .xls, "
+        ".xlsm, .xlsx, .xpt, .zsav; up to 2,000 MB",
         write_xlsx(tmp_path / "people.xlsx", sheets),
     )
     before = page.one("html")
     page.click("Upload and read")
     page.arrives_after(before)
-    page.sees("1 rows, 1 columns.")
-    page.click("Read it again, or another sheet")
-    page.fill("Sheet (empty: the first visible one)", "People")
+    page.sees("has 2 sheets: Notes, People.")
+    page.fill("Sheet or data frame (empty: the only one)", "People")
     page.submit("Read it again")
     page.sees("2 rows, 2 columns.")
 

@@ -36,7 +36,7 @@ def test_types_and_roles() -> None:
     assert found == {
         "age": (integer, Role.PROTECT),
         "share": (continuous, Role.PROTECT),
-        "whole": (continuous, Role.PROTECT),
+        "whole": (integer, Role.PROTECT),
         "price": (continuous, Role.PROTECT),
         "name": (continuous, Role.IDENTIFIER),
         "born": (AttributeType.DATE, Role.PROTECT),

@@ -84,6 +84,9 @@ EVERY_KIND = document(
             "at_least": 500,
             "expected": 20,
         },
+        "t": {"kind": "trimmed_mean", "of": "cost", "where": {"smoker": "yes"}, "trim": 0.2, "expected": 35},
+        "u": {"kind": "count_distinct", "of": "age", "where": {"region": "west"}, "expected": 70},
+        "w": {"kind": "count_distinct", "of": "region", "at_most": 20, "expected": 3},
         "v": {"kind": "variance", "of": "cost", "expected": 200},
         "d": {"kind": "std", "of": "age", "where": {"smoker": "no"}, "expected": 20},
         "p": {

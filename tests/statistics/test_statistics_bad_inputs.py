@@ -38,6 +38,101 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         ParameterError,
         r"unknown statistic.*Did you mean 'avg\[no\]'",
     ),
+    "circular equations": (
+        document(equations={"a": "avg[yes] / b", "b": "a - avg[no]"}),
+        ParameterError,
+        "circle: a uses b uses a.*over statistics alone",
+    ),
+    "misspelt equation": (
+        document(equations={"times": "avg[yes] / avg[no]", "more": "100 * timse"}),
+        ParameterError,
+        "'more' uses the unknown statistic 'timse'.*Did you mean 'times'",
+    ),
+    "misspelt group under expected": (
+        with_statistic(kind="count", by={"region": ["north", "south"]}, expected={"nroth": 3}),
+        ParameterError,
+        "expected names the unknown group 'nroth'.*Did you mean 'north'",
+    ),
+    "misspelt group under about": (
+        with_statistic(kind="mean", of="cost", by={"region": ["north"]}, about={"nort": {"size": 3}}),
+        ParameterError,
+        "about names the unknown group 'nort'.*Did you mean 'north'",
+    ),
+    "misspelt group under shape": (
+        with_statistic(
+            kind="median",
+            of="cost",
+            by={"region": ["north"]},
+            shape={"nort": {"distribution": "normal", "mean": 3, "std": 1}},
+        ),
+        ParameterError,
+        "shape names the unknown group 'nort'.*Did you mean 'north'",
+    ),
+    "expected by groups that do not exist": (
+        with_statistic(kind="mean", of="cost", expected={"north": 3}),
+        ParameterError,
+        "expected speaks of groups, but there are none",
+    ),
+    "a range outside the domain": (
+        with_statistic(kind="count", where={"age": {"from": 200}}),
+        SchemaError,
+        "range of 'age' that lies outside its declared domain",
+    ),
+    "a value outside the domain": (
+        with_statistic(kind="count", where={"age": 200}),
+        SchemaError,
+        "'age' = 200.*which lies outside its declared domain",
+    ),
+    "trim of a mean": (
+        with_statistic(kind="mean", of="cost", trim=0.1),
+        ParameterError,
+        "is no trimmed_mean",
+    ),
+    "trim of all": (
+        with_statistic(kind="trimmed_mean", of="cost", trim=0.5),
+        ParameterError,
+        "part left out at each end, from 0.001 to 0.49",
+    ),
+    "a code that no whole number is": (
+        with_statistic(kind="count", by={"age": [18, 18.5]}),
+        SchemaError,
+        "'age' = 18.5, but it has whole numbers only: nobody matches",
+    ),
+    "a range without a whole number": (
+        with_statistic(kind="count", where={"age": {"from": 18.2, "below": 19}}),
+        SchemaError,
+        "range of 'age' that holds no whole number",
+    ),
+    "totals without groups": (
+        with_statistic(kind="count", totals=True),
+        ParameterError,
+        "has `totals`, but no groups",
+    ),
+    "totals of an unknown column": (
+        with_statistic(kind="count", by={"region": ["north"]}, totals=[["reigon"]]),
+        ParameterError,
+        "names 'reigon', which is not under `by`.*Did you mean 'region'",
+    ),
+    "totals over nothing": (
+        with_statistic(kind="count", by={"region": ["north"]}, totals=[["region"]]),
+        ParameterError,
+        "are the groups themselves",
+    ),
+    "totals that are no lists": (
+        with_statistic(kind="count", by={"region": ["north"]}, totals="region"),
+        ParameterError,
+        "neither true nor a list of lists",
+    ),
+    "a group called all": (
+        with_statistic(kind="count", by={"region": ["north", "all"]}, totals=True),
+        ParameterError,
+        "has a group 'all'",
+    ),
+    "declared labels that nobody declared": (
+        with_statistic(kind="count", by={"region": "declared"}),
+        SchemaError,
+        "declares no labels for 'region'",
+    ),
     "root of a negative value": (
         with_equation("sqrt(avg[yes] - avg[no])"),
         ParameterError,
@@ -68,6 +163,16 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         with_labels(REGIONS, kind="mean", of="cost", by={"region": ["north", "South"]}),
         SchemaError,
         "Did you mean 'south'",
+    ),
+    "a range of labels": (
+        with_labels(REGIONS, kind="count", where={"region": {"from": 1, "below": 3}}),
+        SchemaError,
+        r"range of 'region', and none of its declared labels lies there.*\[north, south, west\]",
+    ),
+    "codes beyond the declared ones": (
+        with_labels(["1", "2"], kind="count", where={"region": {"from": 3}}),
+        SchemaError,
+        "none of its declared labels lies there",
     ),
     "misspelt part": (
         with_labels(REGIONS, kind="proportion", that={"region": ["west", "east"]}),

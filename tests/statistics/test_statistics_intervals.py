@@ -46,7 +46,9 @@ def table(seed: int = 1) -> pa.Table:
     draw = np.random.Generator(np.random.PCG64(seed))
     group = np.repeat(list(SIZES), list(SIZES.values()))
     smoker = draw.choice(["yes", "no"], len(group), p=[0.1, 0.9])
-    return pa.table({"g": group, "s": smoker, "x": np.clip(draw.normal(30, 15, len(group)), 0, 100)})
+    x = np.clip(draw.normal(30, 15, len(group)), 0, 100)
+    y = np.clip(20 + x / 2 + draw.normal(0, 8, len(group)), 0, 100)
+    return pa.table({"g": group, "s": smoker, "x": x, "y": y})
 
 
 def planned(
@@ -57,7 +59,8 @@ def planned(
     records: int = 1000,
 ) -> Plan:
     schema = {"g": {"role": "keep"}, "s": {"role": "keep"}}
-    bounded = {"x": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    used = sorted({name for entry in statistics.values() for name in entry.get("of", ())} | {"x"})
+    bounded = {name: {"role": "protect", "domain": {"lower": 0, "upper": 100}} for name in used}
     document = {
         "coterie_statistics": 1,
         "release": "r",
@@ -131,6 +134,8 @@ def test_small_and_empty_cells_are_covered(relation: str, epsilon: str, complete
 @pytest.mark.parametrize("route", ["direct", "sums"])
 def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, route: str) -> None:
     kinds: dict[str, Any] = {kind: {"kind": kind, "of": "x"} for kind in ("sum", "mean", "variance", "std")}
+    if route == "direct":
+        kinds["trimmed"] = {"kind": "trimmed_mean", "of": "x"}
     kinds["proportion"] = {"kind": "proportion", "that": {"s": "yes"}}
     statistics = {name: {**entry, "by": GROUPS, "route": route} for name, entry in kinds.items()}
     counted = hits(*released(planned(relation, epsilon, statistics)))
@@ -139,6 +144,14 @@ def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, 
         fine = ["sum[d]", "sum[e]", "sum[f]", "mean[f]", "proportion[f]"]
         fine += ["mean[e]", "proportion[e]", "variance[f]", "std[f]"] if epsilon == "1" else []
         assert max(counted[name] for name in fine) <= MOST, counted
+
+
+@pytest.mark.parametrize(("relation", "epsilon"), [("replace-one", "0.1"), ("add-remove", "1")])
+def test_covariances_and_regressions_are_covered(relation: str, epsilon: str) -> None:
+    kinds = ("covariance", "correlation", "slope", "intercept")
+    statistics = {kind: {"kind": kind, "of": ["y", "x"], "by": {"g": ["e", "f"]}} for kind in kinds}
+    counted = hits(*released(planned(relation, epsilon, statistics)))
+    assert min(counted.values()) >= LEAST, counted
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

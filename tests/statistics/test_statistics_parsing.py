@@ -18,6 +18,7 @@ from coterie.statistics.specification.equations import (
     apply,
     clamp,
     formula_of,
+    in_order,
     name,
     names_in,
     number,
@@ -192,3 +193,30 @@ def test_ready_made_equations_compute_what_they_say() -> None:
 def test_a_ready_made_equation_names_what_it_needs(ready: str) -> None:
     with pytest.raises(ParameterError, match="needs the statistics"):
         formula_of(ready, ["only_one_more_than_none"] * 9, "Equation 'x'")
+
+
+def test_equations_may_use_equations_in_any_order() -> None:
+    formulas = {"c": parse("b * a"), "b": parse("a + 1"), "a": parse("n / m"), "d": parse("n")}
+    assert in_order(formulas) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("formulas", "circle"),
+    [
+        ({"a": "a + n"}, "a uses a"),
+        ({"n2": "n", "a": "b", "b": "c / n", "c": "2 * a"}, "a uses b uses c uses a"),
+    ],
+)
+def test_a_circle_is_named(formulas: dict[str, str], circle: str) -> None:
+    with pytest.raises(ParameterError, match=f"circle: {circle}\\."):
+        in_order({name: parse(text) for name, text in formulas.items()})
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("formula", ["e{} + e{}", "1 + e{}"])
+def test_equations_that_would_grow_without_end_are_refused(turned: bool, formula: str) -> None:
+    chain = {f"e{i}": parse(formula.format(i - 1, i - 1)) for i in range(1, 400)}
+    chain["e0"] = parse("n")
+    listed = dict(reversed(chain.items())) if turned else chain
+    with pytest.raises(ParameterError, match="Use fewer"):
+        in_order(listed)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import trim_mean
 
 from coterie.statistics.planning.composition import neighbour_rows
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid, distances
-from coterie.statistics.releasing.measuring import finish
+from coterie.statistics.releasing.measuring import finish, trimmed
 from coterie.statistics.specification.filters import Between, Filter, OneOf, reachable, read_filter
 from coterie.statistics.specification.specification import Neighbours
 
@@ -195,3 +196,49 @@ def test_declared_groups_are_kept_apart() -> None:
 def test_filters_are_read_from_yaml() -> None:
     chosen = read_filter({"age": {"from": 18, "below": 65}, "region": ["n", "s"], "k": 3}, "here")
     assert str(chosen) == "age ≥ 18 and < 65, k = 3, region in (n, s)"
+
+
+# --- trimmed means ----------------------------------------------------------------------------------------------
+
+
+def trimmed_exactly(m: Measurement, values: list[float]) -> float:
+    return m.value(trimmed(m, DOMAIN.places(np.array(values, dtype=float))))
+
+
+def test_a_trimmed_mean_is_the_mean_of_what_is_left() -> None:
+    rng = np.random.Generator(np.random.PCG64(2))
+    values = rng.uniform(-2, 6, 40)
+    m = measured.trimmed(EVERYONE, "x", DOMAIN, 1, 0.1)
+    assert trimmed_exactly(m, values.tolist()) == pytest.approx(trim_mean(values, 0.1), abs=1e-6)
+    # Of eleven values 1.1 are left out at each end: a tenth of the second.
+    odd = np.sort(values[:11])
+    weights = np.array([0, 0.9, *[1] * 7, 0.9, 0])
+    assert trimmed_exactly(m, odd.tolist()) == pytest.approx(float(weights @ odd / weights.sum()), abs=1e-6)
+    assert trimmed_exactly(measured.trimmed(EVERYONE, "x", DOMAIN, 3, 0.4), [5.0]) == pytest.approx(2.0)
+
+
+@given(
+    st.sampled_from([0.1, 0.25, 0.3333, 0.45]),
+    st.integers(1, 6),
+    st.lists(cells, max_size=9),
+    cells,
+    cells,
+)
+def test_no_neighbour_moves_a_trimmed_mean_further_than_the_bound(
+    trim: float, m: int, rest: list[float], old: float, new: float
+) -> None:
+    measurement = measured.trimmed(EVERYONE, "x", DOMAIN, m, trim)
+    entered = abs(trimmed_exactly(measurement, [*rest, new]) - trimmed_exactly(measurement, rest))
+    swapped = abs(trimmed_exactly(measurement, [*rest, new]) - trimmed_exactly(measurement, [*rest, old]))
+    assert entered <= measurement.bound.enter + 1e-8
+    assert swapped <= measurement.bound.swap + 1e-8
+
+
+def test_the_bound_of_a_trimmed_mean_is_reached() -> None:
+    """Half of the values at each end, and one in the middle goes over: that of the mean would be broken."""
+    for size, trim in ((4, 0.25), (9, 0.2)):
+        m = measured.trimmed(EVERYONE, "x", DOMAIN, size, trim)
+        tables = [[-2.0] * low + [6.0] * (size - low) for low in range(size + 1)]
+        moved = max(abs(trimmed_exactly(m, a) - trimmed_exactly(m, b)) for a, b in itertools.pairwise(tables))
+        assert moved == pytest.approx(m.bound.swap, rel=1e-6)
+        assert moved > 1.2 * measured.mean(EVERYONE, "x", DOMAIN, size).bound.swap

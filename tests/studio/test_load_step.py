@@ -52,7 +52,7 @@ def write_database(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz", "parquet", "arrow", "feather", "xlsx"])
+@pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz", "parquet", "arrow", "feather", "xlsx", "sav", "dta"])
 def test_every_format_is_read_and_shown(visit: Visit, tmp_path: Path, end: str) -> None:
     path = tmp_path / f"people.{end}"
     table = pa.table({"name": ["Ann", "Bob"], "age": [30, 41]})
@@ -98,6 +98,8 @@ def test_the_same_file_again_is_the_same_project(visit: Visit, tmp_path: Path) -
         ("bytes.csv", b"a,b\n1,\0\n", "holds bytes that no CSV file has"),
         ("wrong.parquet", b"a,b\n1,2\n", "is not a Parquet file"),
         ("wrong.xlsx", b"a,b\n1,2\n", "is not a spreadsheet that can be read"),
+        ("wrong.sav", b"a,b\n1,2\n", "is not a complete SPSS file"),
+        ("wrong.rds", b"a,b\n1,2\n", "is not a complete R file"),
     ],
 )
 def test_a_dirty_file_gets_a_sentence_and_another_try(
@@ -124,14 +126,14 @@ def test_a_dirty_file_gets_a_sentence_and_another_try(
         ("peolpe.csv", "is not there", "Did you mean &#39;people.csv&#39;?"),
         ("nowhere/people.csv", "is not there", "There is no folder"),
         ("", "is a folder", "Give one file"),
-        ("people.sav", "ends in &#39;.sav&#39;", "Coterie knows .arrow"),
+        ("people.sax", "ends in &#39;.sax&#39;", "Coterie knows .arrow"),
     ],
 )
 def test_a_wrong_path_gets_a_near_miss(
     visit: Visit, tmp_path: Path, path: str, problem: str, advice: str
 ) -> None:
     (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "people.sav").write_text("x")
+    (tmp_path / "people.sax").write_text("x")
     answer = visit[0].post("/new", data={"kind": "path", "path": f"{tmp_path}/{path}"})
     assert answer.status_code == 400
     assert problem in answer.text
@@ -201,7 +203,7 @@ def test_another_sheet_of_the_workbook(visit: Visit, tmp_path: Path) -> None:
     client, _ = visit
     sheets = {"Notes": [["x"], [1]], "People": [["a", "b"], [1, 2], [3, 4]]}
     project, page = opened(visit, write_xlsx(tmp_path / "book.xlsx", sheets))
-    assert "1 rows" in page
+    assert "has 2 sheets: Notes, People." in page
     for sheet, words in (("Peple", "Did you mean &#39;People&#39;?"), ("People", "2 rows, 2 columns.")):
         version = Project(project.folder).state.version
         client.post(f"/p/{project.id}/load", data={"version": version, "sheet": sheet})
@@ -289,9 +291,9 @@ def test_an_upload_that_is_too_large_leaves_nothing(visit: Visit) -> None:
         assert answer.status_code == 413
         assert "larger than 1 MB" in answer.json()["problem"]
         assert "path" in answer.json()["advice"]
-    answer = client.post("/upload?name=people.sav", content=b"x")
+    answer = client.post("/upload?name=people.sax", content=b"x")
     assert answer.status_code == 400
-    assert "ends in '.sav'" in answer.json()["problem"]
+    assert "ends in '.sax'" in answer.json()["problem"]
     assert set(home.projects.iterdir()) == before
 
 

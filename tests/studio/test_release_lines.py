@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Project:
     "changes",
     [
         {"internal": "yes", "name": "with a space", "format": ".parquet"},
-        {"counted": "none"},
+        {"counted": "none", "format": ".dta"},
         {"kind": "database", "table": "released"},
     ],
 )

@@ -86,6 +86,12 @@ def test_the_form_shows_what_it_would_write_again(bench: Bench) -> None:
         {"kind": "proportion", "that": {"smoker": "yes"}, "at_least": 100, "about": {"yes": {"size": 600, "mean": 3.5}}},
         {"kind": "histogram", "of": "age", "bins": [0, 40.5, 120], "complete": True, "expected": 800},
         {"kind": "quantile", "of": "cost", "quantile": 0.9, "candidates": 64, "expected": [9, 13]},
+        {"kind": "slope", "of": ["cost", "age"], "least_std": 4, "about": {"mean": [20, 50], "std": [14, 20]}},
+        {"kind": "count", "by": {"region": "declared", "smoker": ["yes", "no"]}, "totals": [["region"], []]},
+        {"kind": "count", "by": {"region": ["north"], "smoker": ["no"], "age": [3, 4]}, "complete": True, "totals": True},
+        {"kind": "count", "by": {"region": "private"}},
+        {"kind": "count_distinct", "of": "region", "at_most": 9},
+        {"kind": "trimmed_mean", "of": "cost", "trim": 0.2},
     ]  # fmt: skip
     for written in entries:
         fields = fields_of("statistic", "x", written)
@@ -168,6 +174,9 @@ OWN_SCHEMA = {
     "misspelt group",
     "misspelt part",
     "number that is no label",
+    "declared labels that nobody declared",
+    "a range of labels",
+    "codes beyond the declared ones",
 }
 # `schema:` is the project's own description, and half-written entries cannot be told from text that was left out.
 _IMPORTED = sorted(set(BAD) - OWN_SCHEMA - {"no schema"})

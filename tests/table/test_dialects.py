@@ -46,6 +46,41 @@ def test_a_point_is_no_decimal_mark_where_a_comma_is(tmp_path: Path) -> None:
         numbers(path, schema(**DIALECT), "bill")
 
 
+def test_marks_of_thousands_are_declared(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "city;bill;day\nBern;1.234,50;2020-01-01\nBern;12;2020-01-01\nBern;1.000.000;2020-01-01\n"
+    )
+    wide = {
+        **ATTRIBUTES,
+        "bill": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 1e7}},
+    }
+    told = {"dialect": {"decimal": ",", "thousands": "."}, "attributes": wide}
+    assert numbers(path, Schema.load(told), "bill") == [1234.5, 12, 1_000_000]
+    path.write_text('city,bill,day\nBern,"1,234.5",2020-01-01\nBern,12,2020-01-01\n')
+    assert numbers(path, schema(thousands=","), "bill") == [1234.5, 12]
+    for odd in ("12,34", "1,2345", ",123", "1234,567"):
+        path.write_text(f'city,bill,day\nBern,"{odd}",2020-01-01\nBern,12,2020-01-01\n')
+        with pytest.raises(DataError, match="not a number"):
+            numbers(path, schema(thousands=","), "bill")
+
+
+def test_marks_among_numbers_of_another_dialect(tmp_path: Path) -> None:
+    lines = "".join(f"{n}.{n:03d},5;{n}\n" for n in range(1, 60))
+    (tmp_path / "t.csv").write_text(f"pay;n\n{lines}k.A.;60\n")
+    drafted = Schema.draft(tmp_path / "t.csv").schema
+    assert (drafted.dialect.decimal, drafted.dialect.thousands) == (",", ".")
+    assert (drafted["pay"].type.value, drafted["pay"].missing_marks) == ("continuous", ("k.A.",))
+
+
+def test_codes_with_leading_zeros_stay_text_in_a_draft(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('zip,n\n01234,10\n"00042",20\n8001,30\n')
+    assert read_table(tmp_path / "t.csv").to_pydict() == {
+        "zip": ["01234", "00042", "8001"],
+        "n": [10, 20, 30],
+    }
+
+
 def test_escapes_and_no_quotes(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     described = Schema.load(
@@ -67,6 +102,7 @@ def test_escapes_and_no_quotes(tmp_path: Path) -> None:
         ({"delimiter": "ab"}, "one ASCII character"),
         ({"delimiter": '"'}, "different characters"),
         ({"decimal": ",", "delimiter": ","}, "same character"),
+        ({"decimal": ",", "thousands": ","}, "mark of thousands are the same"),
         ({"encoding": "klingon"}, "no such encoding"),
         ({"encoding": "hex"}, "no such encoding"),
         ({"encoding": "iso2022_jp"}, "how the cells after it are read"),
@@ -93,6 +129,12 @@ def test_it_is_written_back_and_absent_where_it_is_the_default() -> None:
         (b"a,b\n1,2\n", {}),
         (b"a,b\n1,01/31/2020\n2,02/01/2020\n", {"date_format": "%m/%d/%Y"}),
         (b"a,b\n1,01/02/2020\n2,02/01/2020\n", {}),
+        (b'a,b\n"1,000",x\n900,y\n', {"thousands": ","}),
+        (b"a;b\n1.234,56;1.500\n9,5;20\n", {"decimal": ",", "thousands": "."}),
+        (b"a;b\n1,5;0.25\n2,5;1.5\n", {}),
+        (b"a;b\n0,125;x\n0,250;y\n", {"decimal": ","}),
+        (b"a;b\n1'000;x\n20'500;y\n", {"thousands": "'"}),
+        (b"a,b\n31.12.2020 08:30,1\n01.01.2021 09:00,2\n", {"date_format": "%d.%m.%Y"}),
         (b'a,b\n6" nail,1\n', {"quote": None}),
         (b'a,b\n"x \\"y\\"",1\n', {"escape": "\\"}),
     ],
@@ -104,11 +146,11 @@ def test_a_draft_guesses_and_says_so(tmp_path: Path, content: bytes, expected: d
     found = dialect.model_dump(exclude_defaults=True)
     assert found == ({**expected, "source": "data"} if expected else {})
     text = draft_schema(read_table(path, dialect=dialect), dialect=dialect)
-    assert ("guessed from its rows" in text) is bool(expected)
+    assert ("How the text file writes its cells: from the data, confirm" in text) is bool(expected)
     drafted = Schema.load(text)
     assert drafted.dialect == dialect
     if "date_format" in expected:
-        assert "date" in [attribute.type for attribute in drafted.attributes]
+        assert {"date", "timestamp"} & {attribute.type.value for attribute in drafted.attributes}
 
 
 def test_a_mark_is_written_in_the_files_own_format_of_dates(tmp_path: Path) -> None:

@@ -96,10 +96,14 @@ def test_empty_rows_columns_and_margins(tmp_path: Path) -> None:
     assert read_table(book(tmp_path, [2020, "b"], [1, 2])).column_names == ["2020", "b"]
 
 
-def test_the_sheet_is_the_first_visible_one_or_the_named_one(tmp_path: Path) -> None:
+def test_the_sheet_is_the_only_visible_one_or_the_named_one(tmp_path: Path) -> None:
     sheets = {"Notes": [["x"], [0]], "People": [["a"], [1]], "More": [["b"], [2]]}
     path = write_xlsx(tmp_path / "book.xlsx", sheets, hidden=["Notes"])
-    assert read_table(path).column_names == ["a"]
+    with pytest.raises(DataError, match="has 2 sheets: People, More") as asked:
+        read_table(path)
+    assert "--table" in asked.value.advice
+    alone = write_xlsx(tmp_path / "alone.xlsx", sheets | {"More": [], "Notes": []})
+    assert read_table(alone).column_names == ["a"], "an empty sheet is no table to choose"
     assert read_table(path, table="More").column_names == ["b"]
     assert read_table(path, table="Notes").column_names == ["x"]
     with pytest.raises(DataError, match="has no sheet 'Mroe'") as caught:
@@ -158,7 +162,7 @@ def test_open_document(tmp_path: Path) -> None:
         [None, 2.5, False, None],
     ]
     path = write_ods(tmp_path / "people.ods", {"First": rows, "Second": [["b"], [1]]})
-    assert read_table(path).to_pydict() == {
+    assert read_table(path, table="First").to_pydict() == {
         "name": ["Ann & Bob", None],
         "n": [1.0, 2.5],
         "ok": [True, False],
@@ -170,7 +174,11 @@ def test_open_document(tmp_path: Path) -> None:
 def test_excel_97(tmp_path: Path) -> None:
     rows = [["name", "n", "ok"], ["Zoë", 1, True], [None, 2.5, False]]
     path = write_xls(tmp_path / "people.xls", {"First": rows, "Second": [["b"], [1], [2]]})
-    assert read_table(path).to_pydict() == {"name": ["Zoë", None], "n": [1.0, 2.5], "ok": [True, False]}
+    assert read_table(path, table="First").to_pydict() == {
+        "name": ["Zoë", None],
+        "n": [1.0, 2.5],
+        "ok": [True, False],
+    }
     assert read_table(path, table="Second").to_pydict() == {"b": [1, 2]}
 
 

@@ -24,6 +24,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 from coterie import Schema, protect
@@ -185,6 +186,17 @@ def sheet(table: Table, folder: Path) -> Read:
     return values(read_table(folder / "t.xlsx", schema=SCHEMA))
 
 
+def statistical(end: str, write: Callable[..., None]) -> Callable[[Table, Path], Read]:
+    """As pandas hands it over: what is of several kinds becomes text."""
+
+    def read(table: Table, folder: Path) -> Read:
+        path = folder / f"t.{end}"
+        storable(write, storable(pd.DataFrame, table), str(path))
+        return values(read_table(path, schema=SCHEMA))
+
+    return read
+
+
 def sqlite(table: Table, folder: Path) -> Read:
     path = folder / "t.db"
     path.unlink(missing_ok=True)
@@ -225,6 +237,8 @@ READERS: dict[str, Callable[[Table, Path], Read]] = {
     "arrow": arrow_file,
     "out of core": out_of_core,
     "xlsx": sheet,
+    "sav": statistical("sav", pyreadstat.write_sav),
+    "dta": statistical("dta", pyreadstat.write_dta),
     "sqlite": sqlite,
     "dict": from_frame(dict),
     "pandas": from_frame(pd.DataFrame),
@@ -243,7 +257,7 @@ READERS: dict[str, Callable[[Table, Path], Read]] = {
 }
 ROW = 3
 # The neighbour differs from a table whose columns have gaps already: stored as floats, or as objects.
-STORED_WITH_GAPS = ("pandas", "polars, not strict", "pyarrow", "parquet", "csv.gz", "xlsx")
+STORED_WITH_GAPS = ("pandas", "polars, not strict", "pyarrow", "parquet", "csv.gz", "xlsx", "sav")
 
 
 def neighbours(table: Table, share: int) -> Iterator[tuple[str, Any, Table]]:

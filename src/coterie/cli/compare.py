@@ -43,7 +43,10 @@ _BAR = (
 
 def compare_command(
     data: Annotated[
-        str, Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file, or database URL.")
+        str,
+        Argument(
+            metavar="INPUT", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or database URL."
+        ),
     ],
     schema: Annotated[Path, Option("--schema", "-s", help="Types, roles and public bounds.")],
     methods: Annotated[

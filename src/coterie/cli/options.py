@@ -12,10 +12,10 @@ Force = Annotated[bool, Option("--force", help="Overwrite existing outputs.")]
 Query = Annotated[str | None, Option(help="Query to read instead of a table.")]
 DatabaseTable = Annotated[str | None, Option(help="Table to read, for a database URL.")]
 SourceTable = Annotated[
-    str | None, Option(help="Table of a database, or sheet of a workbook (default: the first).")
+    str | None, Option(help="Table of a database, sheet of a workbook, or data frame of an .rda file.")
 ]
 OriginalTable = Annotated[
-    str | None, Option(help="Table or sheet of ORIGINAL, where it is a database or a spreadsheet.")
+    str | None, Option(help="Table, sheet or data frame of ORIGINAL, where it has several.")
 ]
 LedgerToCharge = Annotated[Path | None, Option(help="Ledger to charge (`coterie ledger init` makes one).")]
 SignWith = Annotated[

@@ -75,7 +75,10 @@ def inspect_command(
 def approve_command(
     study: StudyName,
     home: HomeFolder,
-    data: Annotated[str, Option(help="Your table: CSV, Parquet, Arrow or Excel file, or database URL.")],
+    data: Annotated[
+        str,
+        Option(help="Your table: CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or database URL."),
+    ],
     population: Annotated[str, Option(help="Whose lifetime budget your ledger charges.")],
     ledger: Annotated[Path | None, Option(help="Default: ledger.sqlite in the owner's folder.")] = None,
     table: DatabaseTable = None,

@@ -24,8 +24,8 @@ def protect_command(
         str,
         Argument(
             metavar="INPUT",
-            help="CSV, Parquet, Arrow or Excel file; or postgresql://… or sqlite:///…; with --engine spark, "
-            "Parquet at a path, s3a://… or hdfs://….",
+            help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file; or postgresql://… or sqlite:///…; "
+            "with --engine spark, Parquet at a path, s3a://… or hdfs://….",
         ),
     ],
     schema: Annotated[
@@ -46,8 +46,8 @@ def protect_command(
         Option(
             "--output",
             "-o",
-            help="Released file (.csv, .parquet, .arrow) or database URL; with --engine spark, a folder of Parquet "
-            "files, also s3a://… or hdfs://….",
+            help="Released file (.csv, .parquet, .arrow, .sav, .zsav, .dta) or database URL; with --engine spark, a "
+            "folder of Parquet files, also s3a://… or hdfs://….",
         ),
     ],
     epsilon: Annotated[

@@ -12,19 +12,23 @@ from typer import Argument, Option
 import coterie
 from coterie.cli.options import AsJson, Query, SourceTable
 from coterie.cli.output import say
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, shortened
 from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(
     help="Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
     no_args_is_help=True,
 )
+_SHOWN = 40  # names of columns; --json has all
 
 
 @app.command("draft")
 def draft(
     data: Annotated[
-        str, Argument(metavar="DATA", help="CSV, Parquet, Arrow or Excel file, or a database URL.")
+        str,
+        Argument(
+            metavar="DATA", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or a database URL."
+        ),
     ],
     output: Annotated[Path, Option("--output", "-o", help="Where the draft goes.")],
     bounds_from_data: Annotated[
@@ -32,6 +36,13 @@ def draft(
         Option(
             help="Fill the bounds with [0, FACTOR × maximum] as the papers do (they used 1.5). "
             "This discloses the maximum; the certificate will say so."
+        ),
+    ] = None,
+    codebook: Annotated[
+        str | None,
+        Option(
+            help="Where the labels in the dictionary of an SPSS, Stata, SAS or R file are published, such as "
+            "'codebook 2024, page 12'. Without it they count as taken from the data."
         ),
     ] = None,
     table: SourceTable = None,
@@ -42,13 +53,23 @@ def draft(
     """Write a commented draft schema. Bounds are left open: fill them from public knowledge."""
     if bounds_from_data is not None and not 1 <= bounds_from_data < float("inf"):
         raise ParameterError("--bounds-from-data must be a number from 1 up.", "The papers use 1.5.")
-    made = coterie.Schema.draft(data, bounds_from_data=bounds_from_data, table=table, query=query)
+    made = coterie.Schema.draft(
+        data, bounds_from_data=bounds_from_data, table=table, query=query, codebook=codebook
+    )
     inputs = ((data, table) if table else data,)
     stage_bytes(made.text.encode(), output, force=force, inputs=inputs).publish()
     lines = [f"Wrote {escape(str(output))}: {len(made.schema.attributes)} attributes."]
     if made.to_fill:
-        lines.append(f"Now fill in what is public about: {escape(', '.join(made.to_fill))}.")
-    say({"schema": str(output), "to_fill": made.to_fill}, *lines, as_json=as_json)
+        lines.append(f"Now fill in what is public about: {escape(shortened(made.to_fill, _SHOWN))}.")
+    if told := [a.name for a in made.schema.protected if a.from_data and not bounds_from_data]:
+        lines.append(
+            f"Say where the file's labels are published (public_because, or --codebook): {escape(shortened(told, _SHOWN))}."
+        )
+    for kind, words in (("weight", "a survey weight"), ("unit", "the number of a household or another unit")):
+        if found := [name for name, suggested in made.suggestions.items() if suggested == kind]:
+            lines.append(f"Looks like {words}, confirm: {escape(shortened(found, _SHOWN))}.")
+    content = {"schema": str(output), "to_fill": made.to_fill, "suggestions": dict(made.suggestions)}
+    say(content, *lines, as_json=as_json)
 
 
 @app.command("check")

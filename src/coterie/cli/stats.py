@@ -74,7 +74,12 @@ def plan_command(
 @app.command("release")
 def release_command(
     specification: Spec,
-    data: Annotated[str, Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")],
+    data: Annotated[
+        str,
+        Option(
+            "--data", "-d", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file; or postgresql://…"
+        ),
+    ],
     output: Annotated[
         Path, Option("--output", "-o", help="The released file (.csv, .json, .parquet or .arrow).")
     ],
@@ -112,6 +117,46 @@ def release_command(
             taken: list[str | Path] = [specification, data, output, *([] if raw is None else [raw])]
             stage_bytes(statistics_page(published).encode(), page, force=True, inputs=taken).publish()
     report_release(published, page, as_json)
+
+
+@app.command("sql")
+def sql_command(
+    queries: Annotated[
+        str, Argument(metavar="QUERIES", help="SELECT statements, separated by ; or a .sql file.")
+    ],
+    schema: Annotated[Path, Option(help="The schema of the table, a YAML file.")],
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Write the specification there (.yaml), else print it.")
+    ] = None,
+    epsilon: Annotated[str, Option(help="The budget.")] = "1",
+    delta: Annotated[str | None, Option(help="The δ of the budget; needs --records.")] = None,
+    neighbours: Annotated[str, Option(help="add-remove or replace-one.")] = "add-remove",
+    records: Annotated[int | None, Option(help="How many records there are, or are planned for.")] = None,
+    release: Annotated[str, Option(help="The name of the release.")] = "statistics",
+    population: Annotated[str | None, Option(help="Whose lifetime budget is charged.")] = None,
+    private_keys: Annotated[
+        bool,
+        Option("--private-keys", help="Let the release find groups that are not public (COUNT(*) only)."),
+    ] = False,
+    dialect: Annotated[str | None, Option(help="Of the SQL: postgres, duckdb, snowflake, …")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn SELECT … GROUP BY queries into a specification. The queries are read, never run.
+
+    Example: coterie stats sql "SELECT region, COUNT(*) FROM people GROUP BY region" --schema schema.yaml
+    """
+    notes: list[str] = []
+    made = statistics.from_sql(**asked(locals(), "output", "notes"), note=notes.append)
+    if output is not None:
+        stage_bytes(made.to_yaml(output, notes).encode(), output, force=False, inputs=(schema,)).publish()
+    if as_json:
+        print_json({"specification": dict(made.document), "notes": notes, "output": output and str(output)})
+    elif output is None:
+        typer.echo(made.to_yaml(notes=notes), nl=False)
+    else:
+        for words in notes:
+            note(f"{words}.")
+        console.print(f"Specification: [bold]{escape(str(output))}[/]")
 
 
 @app.command("verify")

@@ -69,7 +69,7 @@ def protect(
     ----------
     data : frame, str or Path
         A pandas or polars DataFrame, a pyarrow Table, a dict of lists or a Spark frame; the path of a CSV, Parquet,
-        Arrow or Excel file; or the address of a database (`postgresql://…`, `sqlite:///…`).
+        Arrow, Excel, SPSS, Stata, SAS or R file; or the address of a database (`postgresql://…`, `sqlite:///…`).
     schema : Schema, str, Path or dict
         Types, roles and public bounds of the columns: a `Schema`, a schema file, or its content.
     method : str or Method

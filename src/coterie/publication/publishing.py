@@ -172,6 +172,7 @@ class Destination:
     internal: Path | None = None
     measurements: Path | None = None  # the noisy counts behind synthetic rows
     key: Path | None = None
+    schema: Schema | None = None  # what an SPSS or Stata file takes its labels from
     parts: bool = False  # a folder of part files, of any name
     streamed: bool = False  # written piece by piece
     inputs: tuple[Any, ...] = ()
@@ -234,7 +235,7 @@ class Destination:
         if self.measurements is not None:
             require_writer(self.measurements)
         if not is_database(self.data) and not self.parts:
-            require_writer(Path(self.data), streamed=self.streamed)
+            require_writer(Path(self.data), streamed=self.streamed, schema=self.schema)
         for path in self.files:
             refuse_overwriting(path, self.inputs)
         if self.key is not None:
@@ -248,6 +249,7 @@ def stage_rows(release: Any, where: Destination, temporary: Path | str | None) -
         where.data,
         force=where.force,
         table_name=where.table,
+        schema=where.schema,
         inputs=where.inputs,
         temporary=temporary,
     )

@@ -382,6 +382,7 @@ def destination_of(
         internal=None if internal is None else Path(internal),
         measurements=None if measurements is None else Path(measurements),
         key=None if sign is None else Path(sign),
+        schema=asked.schema,
         parts=run.parts,
         streamed=run.streamed,
         inputs=(*source, *inputs),

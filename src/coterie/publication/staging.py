@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol
@@ -23,11 +24,13 @@ import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
 from coterie.publication.staged_files import StagedFile, stage_file
+from coterie.schema.attributes import Schema
 from coterie.table.address import Address, TableName, is_database, quoted, without_credentials
 from coterie.table.database import connected, driver_faults, execute, exists, fetch, prepared, rows, sqlstate
 from coterie.table.digest import file_sha256, table_digest
 from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
 from coterie.table.reading import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
+from coterie.table.survey_writing import SURVEY_ENDINGS, require_writable, write_survey
 
 # A file or URL; or (URL, table) for a table of a database; or (file, sheet).
 Input = str | Path | tuple[str, str]
@@ -60,12 +63,14 @@ def stage(
     *,
     force: bool,
     table_name: str | None = None,
+    schema: Schema | None = None,
     inputs: Iterable[Input] = (),
     temporary: Path | None = None,
 ) -> Staged:
     """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
 
-    A stream of record batches is written as it comes; it fits Parquet and Arrow files only.
+    A stream of record batches is written as it comes; it fits Parquet and Arrow files only. An SPSS or Stata file takes
+    its labels and formats from `schema`.
 
     Nothing of `inputs` is ever overwritten, with `force` or without. A ledger that must
     know the hidden name before the file exists gives it: `temporary=temporary_for(target)`.
@@ -80,7 +85,7 @@ def stage(
             "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
         )
     path = Path(target)
-    writer = require_writer(path, streamed=streamed)
+    writer = require_writer(path, streamed=streamed, schema=schema)
     refuse_overwriting(path, inputs)
     try:
         return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)
@@ -91,14 +96,22 @@ def stage(
         ) from None
 
 
-def require_writer(path: Path, *, streamed: bool = False) -> Callable[[Any, BinaryIO], None]:
-    """The writer for a file's ending, or a sentence about endings."""
+def require_writer(
+    path: Path, *, streamed: bool = False, schema: Schema | None = None
+) -> Callable[[Any, BinaryIO], None]:
+    """The writer for a file's ending, or a sentence about endings, or about names that the format has no place for."""
     if ending(path) not in WRITERS:
         raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
     writers: Mapping[str, Callable[[Any, BinaryIO], None]] = STREAM_WRITERS if streamed else WRITERS
     writer = writers.get(ending(path))
     if writer is None:
-        raise OutputError("A release larger than memory is not written as CSV.", "Name a .parquet file.")
+        raise OutputError(
+            f"A release larger than memory is not written as {ending(path)[1:].upper()}.",
+            "Name a .parquet file.",
+        )
+    if schema is not None and ending(path) in SURVEY_ENDINGS:
+        require_writable(ending(path), schema)
+        return partial(write_survey, ending(path), schema=schema)
     return writer
 
 

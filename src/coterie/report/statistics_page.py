@@ -39,6 +39,10 @@ _KINDS = {
     "std": "standard deviation of {}",
     "proportion": "share of records with {}",
     "quantile": "quantile, {}",
+    "trimmed_mean": "trimmed mean of {}",
+    "count_distinct": "number of different values of {}",
+    "slope": "slope of the regression of {}",
+    "intercept": "intercept of the regression of {}",
 }
 _BARS = ("count", "sum", "proportion")  # amounts, which begin at zero
 _DELTA = Fraction(1, 10**9)  # of the sentence about ρ, which has no δ of its own
@@ -176,9 +180,10 @@ class _View:
         return said + (f" ({unit})" if unit else "") + (f", where {', '.join(where)}" if where else "")
 
     def unit(self, row: Row) -> str:
+        if row["kind"] not in ("sum", "mean", "trimmed_mean", "std", "median", "quantile"):
+            return ""
         columns = self.specification[row["name"]].columns
-        same = row["kind"] in ("sum", "mean", "std", "median", "quantile") and len(columns) == 1
-        return (self.specification.schema[columns[0]].unit or "") if same else ""
+        return (self.specification.schema[columns[0]].unit or "") if len(columns) == 1 else ""
 
     def blocks(self) -> list[dict[str, Any]]:
         """One picture or table per statistic with several groups."""

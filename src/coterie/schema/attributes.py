@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import DataError, SchemaError, nearest, shortened
+from coterie.schema.codebook import Codebook, as_texts, as_written, check_codes, with_codes
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
@@ -57,16 +58,7 @@ class Outside(StrEnum):
     CLIP = "clip"
 
 
-def _as_written(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _texts(value: object) -> object:
-    """A mark such as -9 may be written without quotes."""
-    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
-
-
-class Attribute(Frozen):
+class Attribute(Codebook):
     """One column: its type, what happens to it, and what about it is public.
 
     Parameters
@@ -81,7 +73,7 @@ class Attribute(Frozen):
         The public range of numbers, dates and timestamps.
     categories : dict, optional
         The public labels, or the taxonomy that has them.
-    unit, decimals, weight, missing, missing_marks, impute, outside : optional
+    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format : optional
         As in a schema file: see the page Describe a table.
 
     Examples
@@ -100,10 +92,10 @@ class Attribute(Frozen):
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(partial(exactly, name="weight"))] = Fraction(1)
     missing: Missing = Missing.ERROR
-    # Texts that mean 'missing', such as "?"; an empty cell always does.
-    missing_marks: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    # Texts that mean 'missing', such as "?", or ranges of numbers ("97 to 99"); an empty cell always does.
+    missing_marks: Annotated[tuple[str, ...], BeforeValidator(as_texts)] = ()
     # Default: the middle of the domain, the most central label.
-    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = None
+    impute: Annotated[str | int | float | None, BeforeValidator(as_written)] = None
     outside: Outside = Outside.ERROR
 
     @model_validator(mode="before")
@@ -111,7 +103,7 @@ class Attribute(Frozen):
     def _moments(cls, content: Any) -> Any:
         """Dates and timestamps are spelled alike; the type says which one a bound is."""
         if not isinstance(content, dict) or content.get("type") not in ("date", "timestamp"):
-            return content
+            return with_codes(content)
         timestamp, domain = content["type"] == "timestamp", content.get("domain")
         if isinstance(domain, Mapping):
             typed = {
@@ -147,6 +139,8 @@ class Attribute(Frozen):
             raise ValueError("only a continuous attribute has decimals")
         if self.impute is not None and self.missing is not Missing.IMPUTE:
             raise ValueError("a value to impute needs `missing: impute`")
+        labels = self.categories.labels if self.categories is not None else None
+        check_codes(self.value_labels, labels, self.missing_marks)
         return self
 
     def bounds(self) -> Domain:
@@ -330,6 +324,7 @@ class Schema(Frozen):
         bounds_from_data: float | None = None,
         table: str | None = None,
         query: str | None = None,
+        codebook: str | None = None,
     ) -> Draft:
         """Draft the schema of a table: types and roles as a guess, public bounds left open.
 
@@ -345,6 +340,8 @@ class Schema(Frozen):
             certificates will say so.
         table, query : str, optional
             The table (or sheet) to read, or a query, where `data` is a database (or a workbook).
+        codebook : str, optional
+            Where the labels in the dictionary of an SPSS, Stata, SAS or R file are published. It becomes their reason.
 
         Returns
         -------
@@ -365,7 +362,7 @@ class Schema(Frozen):
         """
         from coterie.schema.draft import make_draft
 
-        return make_draft(data, bounds_from_data=bounds_from_data, table=table, query=query)
+        return make_draft(data, table, query, bounds_from_data=bounds_from_data, codebook=codebook)
 
     def to_dict(self) -> dict[str, Any]:
         from coterie.schema.document import schema_document

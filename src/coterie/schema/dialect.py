@@ -67,6 +67,8 @@ class Dialect(Frozen):
     quote: Annotated[str, AfterValidator(_mark)] | None = '"'
     escape: Annotated[str, AfterValidator(_mark)] | None = None
     decimal: Literal[".", ","] = "."
+    # between groups of three digits: 1,000 or 1.000; a grouping that is not one is no number
+    thousands: Literal[",", ".", " ", "'", "\u00a0", "\u202f"] | None = None
     encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
     date_format: Annotated[str, AfterValidator(_date_format)] | None = None  # besides 2026-01-31
     source: Literal["declared", "data"] = "declared"
@@ -78,7 +80,14 @@ class Dialect(Frozen):
             raise ValueError("delimiter, quote and escape must be three different characters")
         if self.delimiter == self.decimal:
             raise ValueError("the decimal mark and the delimiter are the same character")
+        if self.thousands == self.decimal:
+            raise ValueError("the decimal mark and the mark of thousands are the same character")
         return self
+
+    def grouped_pattern(self) -> str:
+        """A regular expression for a number whose thousands are marked as declared."""
+        mark = re.escape(self.thousands or "")
+        return f"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{3}})+({re.escape(self.decimal)}[0-9]*)?$"
 
     def iso_pattern(self) -> tuple[str, str] | None:
         """A regular expression for a cell that begins with a date in the file's own format, and that cell as ISO text."""

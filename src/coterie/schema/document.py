@@ -18,6 +18,7 @@ from coterie.schema.exact import as_text
 # YAML as people write it: a name used twice is refused, labels stay as they stand, faults are told with their line.
 
 _AS_WRITTEN = ("labels", "categories", "missing_marks")
+_CODES = "value_labels"
 
 
 def parse_yaml(text: str, what: str, fault: type[CoterieError]) -> Any:
@@ -51,9 +52,27 @@ def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any,
                 else loader.construct_object(entry, deep=True)
                 for entry in value_node.value
             ]
+        elif key == _CODES and isinstance(value_node, yaml.MappingNode):
+            mapping[key] = _codes(value_node)
         else:
             mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
+
+
+def _codes(node: yaml.MappingNode) -> dict[str, str]:
+    """Codes and their labels, both as they stand: 01 keeps its zero, and no is no truth value."""
+    found: dict[str, str] = {}
+    for code, words in node.value:
+        if not isinstance(code, yaml.ScalarNode) or not isinstance(words, yaml.ScalarNode):
+            raise yaml.constructor.ConstructorError(
+                None, None, "value_labels gives each code one text", node.start_mark
+            )
+        if code.value in found:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"'{code.value}' appears twice", code.start_mark
+            )
+        found[code.value] = words.value
+    return found
 
 
 _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)

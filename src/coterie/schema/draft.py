@@ -7,8 +7,8 @@ few labels or one value only. It is a working paper of the steward, not for publ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -19,12 +19,15 @@ import yaml
 
 from coterie.errors import DataError, ParameterError, counted
 from coterie.schema.attributes import AttributeType, Schema, check_names
+from coterie.schema.codebook import Variable
+from coterie.schema.constant_sums import constant_sums
 from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.domain import LARGEST_BOUND
 from coterie.schema.frame_kind import to_kind
+from coterie.schema.guessing import Guess, guess_as, guess_column
+from coterie.schema.missing_codes import without_codes
 
-_MOST_LABELS = 100
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 
 _OPENING = f"""\
@@ -32,24 +35,33 @@ _OPENING = f"""\
 # type: continuous, integer, date, timestamp (with a domain); categorical, ordinal (with categories); boolean.
 # role: protect (goes through the method), identifier (always dropped), keep (released untouched, and the
 #   certificate names it).
-# What the draft found by looking at the data says so: confirm it from a form, a law or a codebook.
+# What the draft found by looking at the data says "from the data, confirm": a form, a law or a codebook can tell.
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
+# value_labels: what codes mean, in words: {{1: male, 2: female}}.
 # missing: error, own category (an outcome of its own; numbers, dates and ordinal: dp-synthetic only),
 #   impute (a public value stands in; `impute:` names it) or drop row (makes a proof conditional).
-#   missing_marks: ["?"] names texts that mean 'missing'; an empty cell always does.
+#   missing_marks: ["?", "97 to 99"] names texts and numbers that mean 'missing'; an empty cell always does.
 # outside (a value beyond the domain): error or clip.
-# Optional: unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
+# Optional: label, unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
 coterie_schema: {SCHEMA_VERSION}
 """
 _GUESSED = """\
-# How the text file writes its cells, guessed from its rows. Check it, and write `source: declared`.
+# How the text file writes its cells: from the data, confirm. Then write `source: declared`.
 """
-_FOUND = "found in the data: confirm"
+_FOUND = "from the data, confirm"
 _LEAK = """\
     # WARNING: bounds from the data leak them: whoever knows the factor knows the largest value exactly.
     #   The certificate says so, and nothing is proved. Replace them by public ones and say who publishes those:
     #   public_because: "the form allows 0 to 120"
+"""
+_LEAKING_LABELS = """\
+    # WARNING: these labels come from the data and show which ones occur. Replace them by public ones and
+    #   say who publishes those: public_because: "codebook, page 12"
+"""
+_DICTIONARY = """\
+    # These labels come from the dictionary inside the file. Confirm them, and say where anybody can read them:
+    #   public_because: "codebook, page 12". Until then nothing is proved.
 """
 
 
@@ -65,9 +77,12 @@ class Draft:
         What it says so far.
     to_fill : list of str
         The protected attributes whose public bounds or labels are still open.
+    suggestions : dict
+        Columns that look like a survey weight (`weight`) or like the number of a household or another unit (`unit`).
     """
 
     text: str
+    suggestions: Mapping[str, str] = field(default_factory=dict)  # column → weight or unit
 
     @cached_property
     def schema(self) -> Schema:
@@ -95,6 +110,7 @@ class Draft:
             "role": [attribute.role.value for attribute in found],
             "missing": [attribute.missing.value for attribute in found],
             "to_fill": [attribute.name in left for attribute in found],
+            "suggestion": [self.suggestions.get(attribute.name, "") for attribute in found],
         }
         return to_kind(pa.table(columns), kind)
 
@@ -104,35 +120,60 @@ class Draft:
 open_source: list[Callable[[Any, str | None, str | None], tuple[pa.Table, Dialect | None]]] = []
 
 
-def make_draft(data: Any, *, bounds_from_data: float | None, table: str | None, query: str | None) -> Draft:
-    if isinstance(data, pa.Table):
-        return Draft(draft_schema(data, bounds_from_data=bounds_from_data))
-    found, dialect = open_source[0](data, table, query)
-    return Draft(draft_schema(found, bounds_from_data=bounds_from_data, dialect=dialect))
+def make_draft(
+    data: Any, table: str | None, query: str | None, *, bounds_from_data: float | None, codebook: str | None
+) -> Draft:
+    found, dialect = (data, None) if isinstance(data, pa.Table) else open_source[0](data, table, query)
+    if found.num_columns and not found.num_rows:
+        raise DataError(
+            "The table has a header but no rows.", "Draft from a table with at least two records."
+        )
+    return drafted(found, bounds_from_data=bounds_from_data, dialect=dialect, codebook=codebook)
 
 
 def draft_schema(
-    table: pa.Table, *, bounds_from_data: float | None = None, dialect: Dialect | None = None
+    table: pa.Table,
+    *,
+    bounds_from_data: float | None = None,
+    dialect: Dialect | None = None,
+    as_type: AttributeType | None = None,
 ) -> str:
     """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
 
-    `dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
+    `as_type` is what somebody has said already of all columns.
+    """
+    return drafted(table, bounds_from_data=bounds_from_data, dialect=dialect, as_type=as_type).text
+
+
+def drafted(
+    table: pa.Table,
+    *,
+    bounds_from_data: float | None = None,
+    dialect: Dialect | None = None,
+    codebook: str | None = None,
+    as_type: AttributeType | None = None,
+) -> Draft:
+    """`dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
+
+    `codebook` says where the labels in the file's dictionary are published.
     """
     check_names(table.column_names)
     if not table.num_columns:
         raise DataError("The table has no columns.", "Give a table with a header and at least one column.")
     factor = None if bounds_from_data is None else _checked(bounds_from_data)
     content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
-    guessed = yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
-    return (
-        _OPENING
-        + (_GUESSED + guessed if content else "")
-        + "attributes:\n"
-        + "".join(
-            f"  {_key(name)}:\n{_attribute(column, factor)}"
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        )
-    )
+    written = yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
+    guesses: dict[str, Guess] = {}
+    text = _OPENING + (_GUESSED + written if content else "") + "attributes:\n"
+    sums = constant_sums(table)
+    for place, column in zip(table.schema, table.columns, strict=True):
+        variable = Variable.of(place.metadata)
+        guess = guess_column(place.name, column, variable) if as_type is None else guess_as(as_type, column)
+        guesses[place.name] = guess
+        lines = _attribute(column, guess, variable, factor, codebook, place.name)
+        sum_note = f"    # {sums[place.name]}\n" if place.name in sums else ""
+        text += f"  {_key(place.name)}:\n{sum_note}{lines}"
+    return Draft(text, {name: guess.suggestion for name, guess in guesses.items() if guess.suggestion})
 
 
 def _checked(factor: float) -> Fraction:
@@ -143,80 +184,95 @@ def _checked(factor: float) -> Fraction:
     return Fraction(factor)
 
 
-def _attribute(column: pa.ChunkedArray, factor: Fraction | None) -> str:
-    kind = _type(column.type)
-    if kind is None:
-        return _text(column, factor)
-    lines = f"    type: {kind}  # {_FOUND}\n    role: protect\n"
-    if column.null_count:
-        lines += "    # It has empty cells: `missing: own category` counts them as an outcome (numbers: dp-synthetic).\n"
-    lines += "    missing: error\n"
-    if kind is AttributeType.BOOLEAN:
-        return lines
-    if kind in (AttributeType.DATE, AttributeType.TIMESTAMP):
-        example = "1900-01-01" if kind is AttributeType.DATE else "1900-01-01T00:00:00"
-        return lines + "    outside: error\n" + _open(f"Write bounds like {example}.")
-    return lines + "    outside: error\n" + _domain(column, kind, factor)
-
-
-def _text(column: pa.ChunkedArray, factor: Fraction | None) -> str:
-    """Text with few labels is probably a category; anything else is probably a name."""
-    labels = _labels(column)
-    if labels is None:
-        return (
-            "    # Text that differs from row to row: dropped unless you change this"
-            " (`keep` releases it untouched).\n"
-            "    role: identifier\n"
+def _attribute(
+    column: pa.ChunkedArray,
+    guess: Guess,
+    variable: Variable,
+    factor: Fraction | None,
+    codebook: str | None,
+    name: str,
+) -> str:
+    label = f"    label: {_flow(variable.label)}\n" if variable.label else ""
+    notes = "".join(f"    # {note}\n" for note in (*guess.notes, *_suggested(guess, name)))
+    if guess.type is None:
+        return f"{label}{notes}    role: identifier  # {_FOUND}\n"
+    ranged = guess.type.ranged
+    notes = "" if ranged and guess.type.has_zero and not guess.suggestion else notes
+    lines = f"{label}{notes}    type: {guess.type}  # {_FOUND}\n    role: protect\n"
+    if guess.marks:
+        lines += f"    missing_marks: {_flow(list(guess.marks))}  # {_FOUND}\n"
+    if column.null_count or guess.marks:
+        lines += (
+            "    # It has gaps: `missing: own category` counts them as an outcome (numbers: dp-synthetic).\n"
         )
-    lines = f"    type: categorical  # {_FOUND}\n    role: protect\n    missing: error\n"
-    if factor is None:
+    lines += "    missing: error\n"
+    if guess.words:
+        lines += f"    value_labels: {_flow(guess.words)}\n"
+    if variable.format:
+        lines += f"    format: {_flow(variable.format)}\n"
+    if guess.type is AttributeType.BOOLEAN:
+        return lines
+    if not ranged:
+        return lines + _categories(guess, factor, codebook)
+    lines += "    outside: error\n"
+    if guess.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        example = "1900-01-01" if guess.type is AttributeType.DATE else "1900-01-01T00:00:00"
+        return lines + _open(f"Write bounds like {example}.")
+    return lines + _domain(_numbers(column, guess), guess, factor)
+
+
+def _suggested(guess: Guess, name: str) -> list[str]:
+    if guess.suggestion == "weight":
+        return [f"Looks like a survey weight, by its name: {_FOUND}, and write `role: weight`."]
+    if guess.suggestion == "unit":
+        return [
+            f"Looks like the number of a household or another unit of several rows: {_FOUND}. If the promise is",
+            f"  for the unit, write at the top of the schema: unit: {{column: {name}, at_most: …}}",
+        ]
+    return []
+
+
+def _categories(guess: Guess, factor: Fraction | None, codebook: str | None) -> str:
+    """From the dictionary of the file; or left open; or, if that was asked for, those that occur."""
+    if guess.labels:
+        told = f"      public_because: {_flow(codebook)}\n" if codebook else ""
+        listed = f"    categories:\n      labels: {_flow(list(guess.labels))}\n      source: data\n"
+        return ("" if told else _DICTIONARY) + listed + told
+    if factor is None or not guess.found:
         return (
-            lines + "    # Fill in: the labels that are possible at all, or a taxonomy:"
+            "    # Fill in: the labels that are possible at all, or a taxonomy:"
             " {labels: [first, second]} or {taxonomy: FILE}\n    categories:\n"
         )
-    listed = yaml.safe_dump(labels, default_flow_style=True, allow_unicode=True, width=10**9).strip()
-    return (
-        lines
-        + "    # WARNING: these labels come from the data and show which ones occur. Replace them by public"
-        ' ones and\n    #   say who publishes those: public_because: "codebook, page 12"\n'
-        f"    categories:\n      labels: {listed}\n      source: data\n"
+    return f"{_LEAKING_LABELS}    categories:\n      labels: {_flow(list(guess.found))}\n      source: data\n"
+
+
+def _flow(content: Any) -> str:
+    """On one line, as YAML."""
+    text: str = yaml.safe_dump(
+        content, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
     )
+    return text.strip().removesuffix("...").strip()
 
 
-def _labels(column: pa.ChunkedArray) -> list[str] | None:
-    """The distinct labels, or None where there are too many to be categories (or it is no text)."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()):
-        return None
-    found = pc.unique(pc.cast(column, pa.large_string()))
-    labels = sorted({label.strip() for label in found.to_pylist() if label is not None and label.strip()})
-    few = 2 <= len(labels) <= _MOST_LABELS and len(labels) <= max(2, len(column) // 5)
-    return labels if few else None
+def _numbers(column: pa.ChunkedArray, guess: Guess) -> pa.ChunkedArray:
+    """Without what means 'missing', and as numbers where a mark has made them text."""
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        marks = pa.array([*guess.marks, ""], pa.large_string())
+        trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        try:
+            column = trimmed.filter(pc.invert(pc.is_in(trimmed, marks))).cast(pa.float64())
+        except pa.ArrowInvalid:  # somebody said that they are numbers
+            return pa.chunked_array([], pa.float64())
+    return without_codes(column, guess.marks) if guess.marks else column
 
 
-def _type(kind: pa.DataType) -> AttributeType | None:
-    if pa.types.is_dictionary(kind):
-        return _type(kind.value_type)
-    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
-        return AttributeType.INTEGER
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return AttributeType.CONTINUOUS
-    if pa.types.is_boolean(kind):
-        return AttributeType.BOOLEAN
-    if pa.types.is_date(kind):
-        return AttributeType.DATE
-    if pa.types.is_timestamp(kind):
-        return AttributeType.TIMESTAMP
-    # A column without any cell has no type yet: a number may well come.
-    return AttributeType.CONTINUOUS if pa.types.is_null(kind) else None
-
-
-def _domain(column: pa.ChunkedArray, kind: AttributeType, factor: Fraction | None) -> str:
-    extent = _extent(column)
+def _domain(column: pa.ChunkedArray, guess: Guess, factor: Fraction | None) -> str:
+    extent, note, kind = _extent(column), " ".join(guess.notes), guess.type
     if extent is None:
-        return _open("This column holds no finite number; drop it, or fill its bounds.")
+        return _open(note or "This column holds no finite number; drop it, or fill its bounds.")
     smallest, largest = extent
-    note = "Every row holds the same number; consider dropping it." if smallest == largest else ""
     if factor is None:
         return _open(note)
     lower = factor * smallest if smallest < 0 else Fraction(0)
@@ -249,8 +305,6 @@ def _open(note: str) -> str:
 
 
 def _extent(column: pa.ChunkedArray) -> tuple[Fraction, Fraction] | None:
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
     if pa.types.is_floating(column.type):
         column = column.filter(pc.is_finite(column), null_selection_behavior="drop")
     if column.null_count == len(column):

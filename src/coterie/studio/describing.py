@@ -62,6 +62,9 @@ class AttributeForm:
     marks: str = ""  # one per line
     impute: str = ""
     outside: str = Outside.ERROR
+    label: str = ""
+    words: str = ""  # of codes, one per line: 1 = male
+    format: str = ""
     leaks: str = ""  # "upper bound", "labels": from the data, and nobody said why it is public
 
     @property
@@ -126,6 +129,8 @@ def row_of(attribute: Attribute) -> AttributeForm:
     row.weight = "" if attribute.weight == 1 else as_text(attribute.weight)
     row.missing, row.outside = attribute.missing.value, attribute.outside.value
     row.marks = "\n".join(attribute.missing_marks)
+    row.label, row.format = attribute.label or "", attribute.format or ""
+    row.words = "\n".join(f"{code} = {words}" for code, words in attribute.value_labels or ())
     row.impute = "" if attribute.impute is None else _impute(attribute)
     return row
 
@@ -140,7 +145,7 @@ def sent_row(form: Sent, place: int, name: str) -> AttributeForm:
         if field.name in _KNOWN:
             continue
         text = form.text(f"a{place}.{field.name}", getattr(row, field.name))
-        if field.name in ("labels", "marks", "because"):
+        if field.name in ("labels", "marks", "because", "words"):
             text = "\n".join(line.strip() for line in text.splitlines() if line.strip())
         setattr(row, field.name, text)
     return row
@@ -160,7 +165,12 @@ def attribute_of(row: AttributeForm) -> Attribute:
         content["categories"] = _categories(row)
     if row.ranged:
         content["outside"] = row.outside
-    for entry, text in (("unit", row.unit), ("weight", row.weight)):
+    for entry, text in (
+        ("unit", row.unit),
+        ("weight", row.weight),
+        ("label", row.label),
+        ("format", row.format),
+    ):
         if text:
             content[entry] = text
     if row.decimals and row.type == AttributeType.CONTINUOUS:
@@ -171,7 +181,21 @@ def attribute_of(row: AttributeForm) -> Attribute:
         content["missing_marks"] = row.marks.split("\n")
     if row.impute and row.missing == Missing.IMPUTE:
         content["impute"] = row.impute
+    if row.words and row.type != AttributeType.BOOLEAN:
+        content["value_labels"] = _words(row)
     return schema_from({"attributes": {row.name: content}}).attributes[0]
+
+
+def _words(row: AttributeForm) -> dict[str, str]:
+    found = {}
+    for line in row.words.split("\n"):
+        code, equals, words = (part.strip() for part in line.partition("="))
+        if not equals or not words or code in found:
+            raise SchemaError(
+                f"Attribute '{row.name}': codes in words are not right.", "Write each code once, as 1 = male."
+            )
+        found[code] = words
+    return found
 
 
 def described(rows: list[AttributeForm]) -> tuple[list[Attribute], dict[str, SchemaError]]:
@@ -247,7 +271,10 @@ def suggest(row: AttributeForm, column: pa.ChunkedArray) -> tuple[str, ...]:
             f"'{row.name}' is a {row.type}: no bounds are taken from the data.",
             "Write bounds that anybody may know, such as 1900-01-01 and 2030-12-31.",
         )
-    drafted = Schema.load(draft_schema(pa.table({row.name: column}), bounds_from_data=FACTOR)).attributes[0]
+    text = draft_schema(
+        pa.table({row.name: column}), bounds_from_data=FACTOR, as_type=AttributeType(row.type)
+    )
+    drafted = Schema.load(text).attributes[0]
     found = row_of(drafted)
     if row.ranged:
         if drafted.domain is None:

@@ -220,6 +220,7 @@ def destination_of(
         certificate=Path(certificate),
         internal=Path(internal) if internal else None,
         key=Path(key) if key else None,
+        schema=project.schema(),
         inputs=tuple(inputs),
     )
 

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import mmap
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, check_names
+from coterie.schema.codebook import mark_range
 from coterie.schema.dialect import DELIMITERS, Dialect
+from coterie.schema.survey_words import are_gaps
 from coterie.table.columns.cells import is_number, without_marks
 
 _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -67,6 +70,11 @@ def read_csv(
     try:
         if schema is None:
             table = parsed(dict.fromkeys(header, pa.string()) if as_text else {})
+            if not as_text and (whole := _codes(content, table)):
+                texts = parsed(dict.fromkeys(whole, pa.string()))
+                for name in whole:
+                    if pc.any(pc.match_substring_regex(texts[name], _ZERO_FIRST)).as_py():
+                        table = table.set_column(header.index(name), name, texts[name])
         else:
             types = {name: _arrow_type(name, schema) for name in header}
             try:
@@ -86,14 +94,15 @@ def read_csv(
             raise _not_utf8(f"Column '{field.name}' of {path}")
     if schema is not None:
         return _typed(table, schema, dialect)
-    return _with_dates(table, dialect) if dialect.date_format and not as_text else table
+    return table if as_text or dialect == Dialect() else _as_guessed(table, dialect)
 
 
 def _arrow_type(name: str, schema: Schema) -> pa.DataType:
     for attribute in schema.attributes:
         if attribute.name == name and _is_number(attribute):
             # A mark such as NA is no number: then the column is text first.
-            return pa.float64() if all(map(is_number, attribute.missing_marks)) else pa.string()
+            numbers = all(is_number(mark) or mark_range(mark) for mark in attribute.missing_marks)
+            return pa.float64() if numbers else pa.string()
     return pa.string()
 
 
@@ -105,18 +114,15 @@ def _is_number(attribute: Attribute) -> bool:
 
 
 def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
-    """Numbers with a decimal comma that are text still, and dates in the file's own format, as others write them."""
+    """Numbers that are text still, and dates in the file's own format, as others write them."""
     for attribute in schema.attributes:
         place = table.schema.get_field_index(attribute.name)
         if place < 0:
             continue
         column = table.column(place)
-        if _is_number(attribute) and pa.types.is_string(column.type) and dialect.decimal == ",":
-            # A point is no decimal mark in such a file: 1.500 may be meant as a thousand and a half.
-            texts = without_marks(column, attribute)
-            column = pc.if_else(
-                pc.match_substring(texts, "."), "not a number", pc.replace_substring(texts, ",", ".")
-            )
+        own_numbers = dialect.decimal == "," or dialect.thousands
+        if _is_number(attribute) and pa.types.is_string(column.type) and own_numbers:
+            column = _as_numbers(without_marks(column, attribute), dialect)
         elif dialect.date_format and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
             # A mark is written as the file writes its cells.
             column = _as_iso(without_marks(column, attribute), dialect)
@@ -126,16 +132,58 @@ def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
     return table
 
 
-def _with_dates(table: pa.Table, dialect: Dialect) -> pa.Table:
-    """Columns of dates in the file's own format as dates, where all cells are."""
+def _as_numbers(texts: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
+    """Numbers as others write them; what the dialect does not call one becomes a text that is none."""
+    none = pa.scalar("not a number", texts.type)
+    if dialect.thousands:
+        plain = pc.replace_substring(texts, dialect.thousands, "")
+        grouped = pc.match_substring_regex(texts, dialect.grouped_pattern())
+        marked = pc.match_substring(texts, dialect.thousands)
+        texts = pc.if_else(marked, pc.if_else(grouped, plain, none), texts)
+    if dialect.decimal == ",":
+        # A point is no decimal mark in such a file: 1.500 may be meant as a thousand and a half.
+        texts = pc.if_else(pc.match_substring(texts, "."), none, pc.replace_substring(texts, ",", "."))
+    return texts
+
+
+def _as_guessed(table: pa.Table, dialect: Dialect) -> pa.Table:
+    """Without a schema: columns of numbers or dates in the file's own way of writing, where all cells are.
+
+    Numbers among which something like NA stands stay text, but as others write them.
+    """
     for place, column in enumerate(table.columns):
-        if pa.types.is_string(column.type) and column.null_count < len(column):
+        if not pa.types.is_string(column.type) or column.null_count == len(column):
+            continue
+        for kind in _GUESSED if dialect.date_format else _GUESSED[:1]:
+            gaps = are_gaps(column)
+            if pa.types.is_floating(kind):
+                if pc.any(pc.match_substring_regex(column, _ZERO_FIRST)).as_py():
+                    continue
+                texts = _as_numbers(pc.utf8_trim_whitespace(column), dialect)
+            else:
+                texts = _as_iso(column, dialect)
             try:
-                days = _as_iso(column, dialect).cast(pa.date32())
+                found = pc.if_else(gaps, pa.scalar(None, texts.type), texts).cast(kind)
             except pa.ArrowInvalid:
                 continue
-            table = table.set_column(place, table.column_names[place], days)
+            if pc.any(gaps).as_py():
+                found = pc.if_else(gaps, column, texts)
+            table = table.set_column(place, table.column_names[place], found)
+            break
     return table
+
+
+_GUESSED = (pa.float64(), pa.date32(), pa.timestamp("us"))
+# A code such as 007, which a number would lose the zeros of.
+_ZERO_FIRST = "^0[0-9]+$"
+_LEADING_ZERO = re.compile(rb"(?:^|[,;|\t\n\"])0[0-9]+(?=[,;|\t\r\n\"]|$)")
+
+
+def _codes(content: Content, table: pa.Table) -> list[str]:
+    """Columns of whole numbers in a file where some cell begins with a zero: any of them may be a code."""
+    if _LEADING_ZERO.search(content) is None:
+        return []
+    return [field.name for field in table.schema if pa.types.is_integer(field.type)]
 
 
 def _as_iso(column: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from coterie.errors import DataError, MissingExtra, OutputError, nearest
+from coterie.errors import DataError, MissingExtra, OutputError, nearest, shortened
 from coterie.schema.attributes import Schema, check_names
 from coterie.table.columns.cells import is_text, stored
 from coterie.table.columns.column import EXACT, text_of
@@ -161,7 +161,7 @@ _ROWS_AT_ONCE = 1 << 14  # cells arrive as Python objects: never all at once
 
 
 def read_sheet(path: Path, schema: Schema | None = None, sheet: str | None = None) -> pa.Table:
-    """The named sheet, or the first visible one. With a schema, all columns but protected numbers become text."""
+    """The named sheet, or the only one. With a schema, all columns but protected numbers become text."""
     try:
         import python_calamine as calamine
     except ImportError:
@@ -197,8 +197,15 @@ def _chosen(book: Any, path: Path, sheet: str | None) -> str:
         visible: list[str] = [
             found.name for found in book.sheets_metadata if found.visible == SheetVisibleEnum.Visible
         ]
+        if len(visible) > 1:  # an empty one beside it is no question
+            visible = [name for name in visible if book.get_sheet_by_name(name).total_height] or visible[:1]
         if not visible:
             raise DataError(f"{path} has no visible sheet.", "Name the sheet to read.")
+        if len(visible) > 1:
+            raise DataError(
+                f"{path} has {len(visible)} sheets: {shortened(visible)}.",
+                'Name the one with the table: --table SHEET (Python: table="SHEET").',
+            )
         return visible[0]
     if sheet not in names:
         raise DataError(f"{path} has no sheet '{sheet}'.", nearest(sheet, names))

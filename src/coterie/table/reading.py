@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Callable
-from itertools import product
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import draft
@@ -19,6 +17,7 @@ from coterie.schema.attributes import check_names
 from coterie.schema.dialect import Dialect
 from coterie.table.address import is_database
 from coterie.table.csv_reading import read_csv
+from coterie.table.dialect_guess import guess_from
 from coterie.table.formats import (
     read_arrow,
     read_parquet,
@@ -30,6 +29,9 @@ from coterie.table.formats import (
     write_parquet,
 )
 from coterie.table.frames import to_arrow
+from coterie.table.r_files import guess_r_encoding, read_r
+from coterie.table.survey_files import PROGRAMS, guess_encoding, read_survey
+from coterie.table.survey_writing import SURVEY_ENDINGS, write_survey
 
 # Which format a file has: its ending decides, nothing else.
 
@@ -48,12 +50,15 @@ READERS: dict[str, Reader] = {
     ".xlsm": read_sheet,
     ".xls": read_sheet,
     ".ods": read_sheet,
+    **dict.fromkeys(PROGRAMS, read_survey),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), read_r),
 }
 WRITERS: dict[str, Writer] = {
     ".csv": write_csv,
     ".parquet": write_parquet,
     ".arrow": write_arrow,
     ".feather": write_arrow,
+    **{end: partial(write_survey, end) for end in SURVEY_ENDINGS},
 }
 # What can be written without ever being in memory as a whole.
 STREAM_WRITERS: dict[str, StreamWriter] = {
@@ -69,6 +74,11 @@ def ending(path: Path) -> str:
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
+def has_tables(path: Path) -> bool:
+    """Whether such a file may hold several tables: a workbook its sheets, an R file its data frames."""
+    return READERS.get(ending(path)) in (read_sheet, read_r)
+
+
 def ending_problem(path: Path) -> str:
     found = ending(path)
     return (
@@ -79,7 +89,7 @@ def ending_problem(path: Path) -> str:
 
 
 def ending_advice(path: Path, known: dict[str, Reader] | dict[str, Writer] | dict[str, StreamWriter]) -> str:
-    suggestion = nearest(ending(path), known) if ending(path) else ""
+    suggestion = nearest(ending(path), known, cutoff=0.8) if ending(path) else ""
     every = f"Coterie knows {', '.join(sorted(known))}."
     return f"{suggestion} {every}" if suggestion.startswith("Did") else every
 
@@ -100,9 +110,10 @@ def read_table(
     Parameters
     ----------
     source : str or Path
-        A CSV, Parquet, Arrow or Excel file (by its ending), or a database (`postgresql://…`, `sqlite:///…`).
+        A CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file (by its ending), or a database (`postgresql://…`,
+        `sqlite:///…`).
     table : str, optional
-        The table of a database; or the sheet of a workbook (default: the first visible one).
+        The table of a database, the sheet of a workbook, or the data frame of an .rda file; needed where there are several.
     query : str, optional
         A query to read instead of a table.
     schema : Schema, optional
@@ -133,8 +144,7 @@ def read_table(
 
         found = read_database(str(source), table=table, query=query)
     else:
-        workbook = READERS.get(ending(Path(source))) is read_sheet
-        if query is not None or (table is not None and not workbook):
+        if query is not None or (table is not None and not has_tables(Path(source))):
             raise ParameterError(
                 "A table or a query was named, but the source is a file.",
                 "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
@@ -157,6 +167,10 @@ def _read_file(path: Path, schema: Schema | None, sheet: str | None, dialect: Di
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
         if reader is read_sheet:
             return read_sheet(path, schema, sheet)
+        if reader is read_r:
+            return read_r(path, schema, table=sheet, encoding=dialect.encoding if dialect else None)
+        if reader is read_survey:
+            return read_survey(path, schema, encoding=dialect.encoding if dialect else None)
         return read_csv(path, schema, dialect=dialect) if reader is read_csv else reader(path)
     except OSError as error:
         raise DataError(
@@ -204,64 +218,13 @@ def opened(data: Any, table: str | None, query: str | None) -> tuple[pa.Table, D
 draft.open_source[:] = [opened]
 
 
-# A first guess at the dialect of a text file, for a draft. It comes from the rows, so it is marked `source: data`.
-
-_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
-_NUMBER = r"^\s*[+-]?[0-9]+(,[0-9]+)?\s*$"
-_POINT = r"^\s*[+-]?[0-9]+\.[0-9]+\s*$"
-_DAY = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2[0-9]{4}")
-
-
 def guess_dialect(source: str | Path) -> Dialect:
-    """The defaults where they read the file; else what does. Anything but a text file has the default."""
+    """Of a text file: how it seems to be written. Of a statistical file: its encoding. Anything else has the default."""
     path = Path(source)
-    if READERS.get(ending(path)) is not read_csv or not path.is_file():
+    reader = READERS.get(ending(path))
+    if reader not in (read_csv, read_survey, read_r) or not path.is_file() or not path.stat().st_size:
         return Dialect()
-    marks: list[dict[str, Any]] = [{}, {"escape": "\\"}, {"quote": None}]
-    for encoding, mark in product(({}, {"encoding": "utf-16"}, {"encoding": "cp1252"}), marks):
-        found: dict[str, Any] = {**mark, **encoding}
-        try:
-            table = read_csv(path, dialect=Dialect(**found), as_text=True)
-        except DataError:
-            continue
-        if _has_decimal_commas(table):
-            found["decimal"] = ","
-        if (written := _date_format(table)) is not None:
-            found["date_format"] = written
-        return Dialect(**found, source="data") if found else Dialect()
-    return Dialect()  # reading it will say what is wrong
-
-
-def _texts(table: pa.Table) -> list[pa.ChunkedArray]:
-    return [column.drop_null() for column in table.columns if column.null_count < len(column)]
-
-
-def _has_decimal_commas(table: pa.Table) -> bool:
-    columns = _texts(table)
-    if any(pc.all(pc.match_substring_regex(column, _POINT)).as_py() for column in columns):
-        return False
-    return any(
-        pc.all(pc.match_substring_regex(column, _NUMBER)).as_py()
-        and pc.any(pc.match_substring_regex(column, _COMMA)).as_py()
-        for column in columns
-    )
-
-
-def _date_format(table: pa.Table) -> str | None:
-    """Day first unless a month beyond 12 says otherwise; with slashes, only where that is certain."""
-    formats = set()
-    for column in _texts(table):
-        distinct = [text.strip() for text in pc.unique(column).to_pylist()]
-        found = [_DAY.fullmatch(text) for text in distinct]
-        if not all(found) or len({match[2] for match in found if match}) != 1:
-            continue
-        days = [(int(match[1]), int(match[3])) for match in found if match]
-        mark = next(match[2] for match in found if match)
-        first, second = max(day for day, _ in days) > 12, max(month for _, month in days) > 12
-        if first and second:
-            continue
-        if second:
-            formats.add(f"%m{mark}%d{mark}%Y")
-        elif first or mark == ".":
-            formats.add(f"%d{mark}%m{mark}%Y")
-    return formats.pop() if len(formats) == 1 else None
+    if reader is read_csv:
+        return guess_from(path)
+    encoding = guess_encoding(path) if reader is read_survey else guess_r_encoding(path)
+    return Dialect(encoding=encoding, source="data") if encoding else Dialect()

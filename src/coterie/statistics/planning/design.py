@@ -18,10 +18,10 @@ from coterie.statistics.prediction.derivation import (
     Derivation,
     derive,
     domain_of,
-    guard,
     unit_of_equation,
     unit_of_statistic,
 )
+from coterie.statistics.prediction.guarding import guarded
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.metric import Metric, NoiseSource
@@ -124,7 +124,7 @@ def build_design(
         for key, (places, cells) in found.items()
         if cells is None
     ]
-    equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
+    equations = guarded(specification, ranges, expected, warnings)
     _require_expectations(specification, expectations, equations)
     rows = np.ones((1, 0))
     if singles:
@@ -249,7 +249,7 @@ def _worth(
     unstated = expectations.unstated(m)
     if stated and m.kind is not Kind.QUANTILE:
         unstated = ()
-    elif not stated and m.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD):
+    elif not stated and (m.kind.padded or m.kind is Kind.DISTINCT):
         unstated = (f"{m.name} of {value:g}",)
     return value, law, unstated
 
@@ -259,6 +259,7 @@ def _directly(specification: Specification) -> Mapping[str, Statistic]:
     return {
         m.name: statistic
         for statistic in specification.statistics
+        if not statistic.kind.of_two_columns
         for m in derive(specification, statistic, Route.DIRECT)[1]
     }
 
@@ -294,7 +295,7 @@ def _family_of(joint: JointMeasurement) -> Family:
 def _family(kind: Kind, zcdp: bool) -> Family:
     if kind is Kind.QUANTILE:
         return Family.RANK
-    if kind is Kind.COUNT:
+    if kind.counts:
         return Family.DISCRETE_GAUSSIAN if zcdp else Family.DISCRETE_LAPLACE
     return Family.GAUSSIAN if zcdp else Family.LAPLACE
 
@@ -329,7 +330,7 @@ def _require_expectations(
     for equation in specification.equations:
         if linear_form(equations[equation.name]) is not None:
             continue
-        for name in names_in(equation.expression):
+        for name in names_in(equations[equation.name]):
             public = specification[name].where == Filter() and specification.records is not None
             if name not in expectations.given and not (public and specification[name].kind == "count"):
                 raise ParameterError(

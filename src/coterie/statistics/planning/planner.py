@@ -27,13 +27,15 @@ from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import best_design
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.derivation import domain_of
+from coterie.statistics.prediction.derivation import domain_of, spread_warnings
 from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
 from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.consistency import predict_consistent
+from coterie.statistics.releasing.measuring import threshold_of
 from coterie.statistics.specification.checking import unchecked_columns
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import PrivacyBudget, Route, Specification, StatisticKind
@@ -75,7 +77,7 @@ def planned(
     """The plan of a split that was found, with the errors to expect under it."""
     errors = predict(design, as_floats(budgets))
     score, standard_error = design.metric.score_of(errors)
-    warnings, notes = warnings_on(design, errors), notes_on(design)
+    warnings, notes = (*warnings_on(design, errors), *threshold_words(design, budgets)), notes_on(design)
     return Plan(
         design,
         allocator,
@@ -166,7 +168,12 @@ def matters(group: Group) -> bool:
 def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
     """What also a reader of the release should know."""
     specification = design.specification
-    warnings = [*design.warnings, *budget_warnings(specification.budget), *useless(design, errors)]
+    warnings = [
+        *design.warnings,
+        *spread_warnings(specification),
+        *budget_warnings(specification.budget),
+        *useless(design, errors),
+    ]
     if specification.size is None and specification.records is not None:
         warnings.append(
             "Under add-remove neighbours the number of records is private: `records` is used for planning only, and no "
@@ -188,6 +195,17 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
             "values lie twice as dense the error is about half as large, and the other way round."
         )
     return tuple(warnings)
+
+
+def threshold_words(design: Design, budgets: Sequence[Fraction]) -> list[str]:
+    """Which private keys the release shows."""
+    specification, delta = design.specification, design.specification.budget.key_delta
+    return [
+        f"{m.name}: a key is shown if its noisy count is {threshold_of(budget, specification).least} or more. A key of one "
+        f"record is shown with probability {float(delta):.2g} at most, as part of δ. How many are not shown is not told."
+        for m, budget in zip(design.measurements, budgets, strict=True)
+        if m.kind is Kind.KEYS
+    ]
 
 
 def budget_warnings(budget: PrivacyBudget) -> list[str]:

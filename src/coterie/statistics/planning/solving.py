@@ -180,10 +180,8 @@ def _budget(specification: Specification, total: float) -> PrivacyBudget:
         return PrivacyBudget(epsilon=value)
     if specification.budget.notion is Notion.ZCDP:
         return PrivacyBudget(rho=value)
-    delta = specification.budget.delta
-    assert delta is not None
-    epsilon = math.ceil(epsilon_of(total, float(delta)) * 1e6) / 1e6
-    return PrivacyBudget(epsilon=Fraction(str(epsilon)), delta=delta)
+    epsilon = math.ceil(epsilon_of(total, float(specification.budget.noise_delta)) * 1e6) / 1e6
+    return replace(specification.budget, epsilon=Fraction(str(epsilon)))
 
 
 def _with_total(

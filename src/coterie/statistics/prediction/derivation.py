@@ -1,4 +1,4 @@
-"""From measurements to a statistic, directly or from noisy sums; equations guarded; and the units of their errors.
+"""From measurements to a statistic, directly or from noisy sums; and the units of errors.
 
 The sums route measures n, Σ(y−c) and Σ(y−c)² of a group with the public middle c. Their sensitivities do
 not grow when the group is small or its size secret, one n serves every statistic of the group, and the
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, shortened
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.specification.calculus import Range, Tape, range_of
+from coterie.statistics.specification.calculus import Range, Tape
 from coterie.statistics.specification.equations import Expression, Op, apply, clamp, name, names_in, number
+from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import (
     Equation,
     RelativeTo,
@@ -44,6 +46,8 @@ def derive(specification: Specification, statistic: Statistic, route: Route) -> 
     domain = domain_of(specification, statistic)
     if statistic.kind is StatisticKind.COUNT:
         inner, needed = _size(specification, statistic)
+    elif statistic.kind.of_two_columns:
+        inner, needed = _of_two_columns(specification, statistic)
     elif route is Route.SUMS and can_use_sums(statistic):
         inner, needed = _from_sums(specification, statistic)
     else:
@@ -57,6 +61,10 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
     if statistic.kind is StatisticKind.PROPORTION:
         assert statistic.that is not None
         return measured.share(where, statistic.that, m)
+    if statistic.kind is StatisticKind.COUNT_DISTINCT:
+        return measured.distinct(where, statistic.columns[0])
+    if statistic.kind is StatisticKind.KEYS:
+        return measured.keys(where, statistic.columns[0])
     domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in statistic.columns)
     column = statistic.columns[0]
     match statistic.kind:
@@ -64,6 +72,8 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
             return measured.total(where, tuple((c, 0.0) for c in statistic.columns), domains)
         case StatisticKind.MEAN:
             return measured.mean(where, column, domains[0], m)
+        case StatisticKind.TRIMMED_MEAN:
+            return measured.trimmed(where, column, domains[0], m, statistic.trim)
         case StatisticKind.VARIANCE:
             return measured.variance(where, column, domains[0], max(m, 2))
         case StatisticKind.STD:
@@ -86,34 +96,83 @@ def _from_sums(specification: Specification, statistic: Statistic) -> Derivation
     if statistic.kind is StatisticKind.SUM:
         known = apply(Op.MAX, raw, number(0.0))
         if len(statistic.columns) == 2:
-            return _centred_product(specification, statistic, first, known, needed)
+            return _centred_product(specification, statistic, known, needed)
         shifted = apply(Op.MULTIPLY, number(centre), known)
         return apply(Op.ADD, name(first.name), shifted), (first, *needed)
     if statistic.kind is StatisticKind.MEAN:
         return apply(Op.ADD, number(centre), apply(Op.DIVIDE, name(first.name), size)), (first, *needed)
-    second = measured.total(statistic.where, ((column, centre), (column, centre)), (domain, domain))
-    # s² = (Σ(y−c)² − (Σ(y−c))²/n) / (n − 1)
-    square = apply(Op.POWER, name(first.name), number(2.0))
-    spread = apply(Op.SUBTRACT, name(second.name), apply(Op.DIVIDE, square, size))
-    less_one = apply(Op.SUBTRACT, _at_least(raw, max(m, 2)), number(1.0))
-    variance = apply(Op.DIVIDE, spread, less_one)
+    variance, measurements = _covariance(specification, statistic, (column, column))
     if statistic.kind is StatisticKind.STD:
         variance = apply(Op.SQRT, apply(Op.MAX, variance, number(0.0)))
-    return variance, (first, second, *needed)
+    return variance, measurements
+
+
+def _covariance(specification: Specification, statistic: Statistic, columns: tuple[str, str]) -> Derivation:
+    """(Σ(x−a)(y−b) − Σ(x−a)·Σ(y−b)/n) / (n − 1); the variance where both columns are the same."""
+    raw, needed = _size(specification, statistic)
+    m = statistic.at_least or 1
+    grids = {column: ValueGrid.of_attribute(specification.schema[column]) for column in columns}
+    terms = tuple((column, grids[column].middle) for column in sorted(columns))
+    x, y = (measured.total(statistic.where, (term,), (grids[term[0]],)) for term in terms)
+    both = measured.total(statistic.where, terms, tuple(grids[column] for column, _ in terms))
+    product = (
+        apply(Op.POWER, name(x.name), number(2.0))
+        if x == y
+        else apply(Op.MULTIPLY, name(x.name), name(y.name))
+    )
+    spread = apply(Op.SUBTRACT, name(both.name), apply(Op.DIVIDE, product, _at_least(raw, m)))
+    less_one = apply(Op.SUBTRACT, _at_least(raw, max(m, 2)), number(1.0))
+    return apply(Op.DIVIDE, spread, less_one), tuple(dict.fromkeys((x, y, both, *needed)))
+
+
+def _of_two_columns(specification: Specification, statistic: Statistic) -> Derivation:
+    """Made of the covariance, variances and means as they would be published, so that all of them agree.
+
+    A variance that is divided by is kept at least `least_stds`², a public figure: noise may take it to zero.
+    """
+    kind, (y, x) = statistic.kind, statistic.columns
+    least = dict(zip(statistic.columns, statistic.least_stds, strict=False))
+    found: dict[Measurement, None] = {}
+
+    def part(wanted: StatisticKind, *columns: str) -> Expression:
+        one = replace(statistic, kind=wanted, columns=columns)
+        made = (
+            _from_sums(specification, one)
+            if wanted is StatisticKind.MEAN
+            else _covariance(specification, one, (columns[0], columns[-1]))
+        )
+        found.update(dict.fromkeys(made[1]))
+        domain = domain_of(specification, one)
+        lower = least[columns[0]] ** 2 if wanted is StatisticKind.VARIANCE else domain.lower
+        return clamp(made[0], lower, domain.upper)
+
+    expression = part(StatisticKind.COVARIANCE, y, x)
+    if kind is StatisticKind.CORRELATION:
+        spreads = (part(StatisticKind.VARIANCE, column) for column in (y, x))
+        expression = apply(Op.DIVIDE, expression, apply(Op.SQRT, apply(Op.MULTIPLY, *spreads)))
+    elif kind is not StatisticKind.COVARIANCE:
+        expression = apply(Op.DIVIDE, expression, part(StatisticKind.VARIANCE, x))
+    if kind is StatisticKind.INTERCEPT:
+        steepest = domain_of(specification, replace(statistic, kind=StatisticKind.SLOPE))
+        slope = clamp(expression, steepest.lower, steepest.upper)
+        height = apply(Op.MULTIPLY, slope, part(StatisticKind.MEAN, x))
+        expression = apply(Op.SUBTRACT, part(StatisticKind.MEAN, y), height)
+    return expression, tuple(found)
 
 
 def _centred_product(
     specification: Specification,
     statistic: Statistic,
-    first: Measurement,
     size: Expression,
     needed: tuple[Measurement, ...],
 ) -> Derivation:
     """Σxy = Σ(x−a)(y−b) + bΣ(x−a) + aΣ(y−b) + abn: products of centred values are a quarter as large."""
-    domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in statistic.columns)
-    (x, y), (a, b) = statistic.columns, (domain.middle for domain in domains)
+    x, y = sorted(statistic.columns)  # so that it is the sum that covariances use
+    domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in (x, y))
+    a, b = (domain.middle for domain in domains)
     both = measured.total(statistic.where, ((x, a), (y, b)), domains)
-    second = first if x == y else measured.total(statistic.where, ((y, b),), domains[1:])
+    first = measured.total(statistic.where, ((x, a),), domains[:1])
+    second = measured.total(statistic.where, ((y, b),), domains[1:])
     terms = [(b, name(first.name)), (a, name(second.name)), (a * b, size)]
     found = name(both.name)
     for factor, term in terms:
@@ -145,6 +204,10 @@ def domain_of(specification: Specification, statistic: Statistic) -> Range:
     match statistic.kind:
         case StatisticKind.COUNT:
             return Range(float(statistic.at_least or 0), most)
+        case StatisticKind.KEYS:
+            return Range(0.0, math.inf)
+        case StatisticKind.COUNT_DISTINCT:
+            return Range(0.0, min(most, specification.most_values(statistic)))
         case StatisticKind.PROPORTION:
             return Range(0.0, 1.0)
         case StatisticKind.SUM:
@@ -155,76 +218,72 @@ def domain_of(specification: Specification, statistic: Statistic) -> Range:
             upper = most * term.upper if term.upper > 0 else 0.0
             return Range(lower, upper)
     domain = specification.range_of(statistic.columns[0])
-    if statistic.kind in (StatisticKind.VARIANCE, StatisticKind.STD):
-        m = max(statistic.at_least or 2, 2)
-        largest = domain.width**2 / 4.0 * m / (m - 1)
-        return Range(0.0, largest if statistic.kind is StatisticKind.VARIANCE else math.sqrt(largest))
-    return domain
+    if statistic.kind is StatisticKind.VARIANCE:
+        return Range(0.0, _largest_std(specification, statistic, 0) ** 2)
+    if statistic.kind is StatisticKind.STD:
+        return Range(0.0, _largest_std(specification, statistic, 0))
+    if not statistic.kind.of_two_columns:
+        return domain
+    if statistic.kind is StatisticKind.CORRELATION:
+        return Range(-1.0, 1.0)
+    # |cov| ≤ s_y·s_x; a slope is cov/s_x², so at most s_y/s_x.
+    largest, other = (_largest_std(specification, statistic, place) for place in (0, 1))
+    if statistic.kind is StatisticKind.COVARIANCE:
+        return Range(-largest * other, largest * other)
+    steepest = largest / statistic.least_stds[-1] if statistic.least_stds else math.inf
+    if statistic.kind is StatisticKind.SLOPE:
+        return Range(-steepest, steepest)
+    heights = specification.range_of(statistic.columns[1]).times(Range(-steepest, steepest))
+    return Range(domain.lower - heights.upper, domain.upper - heights.lower)
 
 
-# Keep equations away from division by zero and roots of negative numbers, and say so.
-#
-# The expected absolute error of a ratio is infinite as long as its noisy denominator can come arbitrarily
-# near zero: that is the source of the spikes in Nunes 2024's figures. So a denominator that can reach zero is held
-# at a small public distance from it, on the side where it is expected; this is post-processing and costs
-# nothing. What cannot be cured that way is refused.
-
-DEFAULT_DISTANCE = 0.01  # of the denominator's expected size
+def _largest_std(specification: Specification, statistic: Statistic, place: int) -> float:
+    """Half of the values at each end of the domain: W/2·√(m/(m−1))."""
+    m = max(statistic.at_least or 2, 2)
+    return specification.range_of(statistic.columns[place]).width / 2.0 * math.sqrt(m / (m - 1))
 
 
-def guard(
-    equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str, float], warnings: list[str]
-) -> Expression:
-    """The equation with every dangerous denominator or logarithm held away from zero; `warnings` says which."""
-
-    def visit(node: Expression) -> Expression:
-        arguments = tuple(visit(argument) for argument in node.arguments)
-        rebuilt = Expression(node.op, arguments, node.number, node.name)
-        match node.op:
-            case Op.DIVIDE:
-                if 0.0 in range_of(arguments[1], ranges):
-                    return apply(Op.DIVIDE, arguments[0], away(arguments[1], "divides by", node.arguments[1]))
-            case Op.LOG:
-                inside = range_of(arguments[0], ranges)
-                if inside.lower < 0:
-                    raise _refused(equation, "logarithm", node.arguments[0])
-                if inside.lower == 0:
-                    return apply(Op.LOG, away(arguments[0], "takes the logarithm of", node.arguments[0]))
-            case Op.SQRT:
-                if range_of(arguments[0], ranges).lower < 0:
-                    raise _refused(equation, "square root", node.arguments[0])
-            case Op.POWER:
-                exponent, inside = node.arguments[1].number, range_of(arguments[0], ranges)
-                if exponent != int(exponent) and inside.lower < 0:
-                    raise _refused(equation, "broken power", node.arguments[0])
-                if exponent < 0 and 0.0 in inside:
-                    return apply(Op.POWER, away(arguments[0], "divides by", node.arguments[0]), arguments[1])
-        return rebuilt
-
-    def away(what: Expression, verb: str, written: Expression) -> Expression:
-        centre = float(Tape.of(what).value({key: np.float64(value) for key, value in expected.items()}))  # type: ignore[misc]
-        distance = equation.guard if equation.guard is not None else DEFAULT_DISTANCE * abs(centre)
-        if not math.isfinite(centre) or distance <= 0 or not math.isfinite(distance):
-            raise ParameterError(
-                f"Equation '{equation.name}' {verb} '{written}', which is expected to be zero or undefined.",
-                "Give its statistics `expected` values away from that, or the equation a `guard`.",
-            )
-        signed = math.copysign(distance, centre)
-        side = "below" if signed > 0 else "above"
-        warnings.append(
-            f"Equation '{equation.name}' {verb} '{written}', whose domain includes 0: values {side} {signed:.4g} "
-            f"are taken as {signed:.4g} (set `guard` to choose another distance)."
-        )
-        return apply(Op.AWAY_FROM_ZERO, what, number(signed))
-
-    return visit(equation.expression)
+LEAST_SPREAD = 0.1  # of the expected std: smaller ones are not divided by
 
 
-def _refused(equation: Equation, what: str, inside: Expression) -> ParameterError:
-    return ParameterError(
-        f"Equation '{equation.name}' takes the {what} of '{inside}', which can be negative.",
-        f"Write max({inside}, 0) inside it if zero is what a negative value means, or use other statistics.",
+def with_least_spreads(specification: Specification) -> Specification:
+    """Slopes, intercepts and correlations get the public figure that a std of theirs is kept above."""
+    expectations = Expectations.of(specification)
+
+    def least(statistic: Statistic) -> tuple[float, ...]:
+        found = []
+        for place, column in enumerate(statistic.columns):
+            largest = _largest_std(specification, statistic, place)
+            guessed = LEAST_SPREAD * expectations.std(statistic.where, column)
+            stated = statistic.least_stds[0] if place == 1 and statistic.least_stds else None
+            if stated is not None and stated >= largest:
+                raise ParameterError(
+                    f"Statistic '{statistic.name}': no std of '{column}' can reach least_std.",
+                    f"Write one below {largest:g}.",
+                )
+            found.append(stated if stated is not None else min(max(guessed, 1e-6 * largest), 0.9 * largest))
+        return tuple(found)
+
+    return replace(
+        specification,
+        statistics=tuple(
+            replace(s, least_stds=least(s)) if s.kind.divides_by_spread and len(s.columns) == 2 else s
+            for s in specification.statistics
+        ),
     )
+
+
+def spread_warnings(specification: Specification) -> list[str]:
+    """Where a slope is not the table's own: if its divisor is smaller than the public figure."""
+    found: dict[tuple[str, float], list[str]] = {}
+    for s in specification.statistics:
+        if s.kind in (StatisticKind.SLOPE, StatisticKind.INTERCEPT):
+            found.setdefault((s.columns[1], s.least_stds[1]), []).append(s.name)
+    return [
+        f"{shortened(names, 6)}: divided by the variance of '{column}'. A std below {least:.3g} is taken as {least:.3g} "
+        "(set `least_std` to choose another figure)."
+        for (column, least), names in found.items()
+    ]
 
 
 # What an error is measured against, so that a count and an income can stand in one score (Nunes 2024, end of §5.3).
@@ -269,6 +328,8 @@ def unit_of_equation(
 
 
 def _sensitivity(specification: Specification, statistic: Statistic) -> float:
+    if statistic.kind.of_two_columns:  # of its own it has none
+        return domain_of(specification, statistic).width
     _, measured = derive(specification, statistic, Route.DIRECT)
     if not measured or measured[0].kind is Kind.QUANTILE:
         return 1.0

@@ -7,6 +7,7 @@ asked is reconstructed by least squares, and its error is a mix of the rows' noi
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -136,7 +137,7 @@ class JointMeasurement:
     def noise(self, family: Family, scale: float, draws: int) -> Floats:
         """The rows' noise as it is really drawn (draws × rows), at points that are the same for every budget."""
         steps = float(self.unit)
-        return from_uniform(family, _uniform(self.count, draws), scale / steps) * steps
+        return from_uniform(family, _uniform(self.name, self.count, draws), scale / steps) * steps
 
     def __hash__(self) -> int:
         return id(self)
@@ -191,16 +192,18 @@ def _root_up(value: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _uniform(count: int, draws: int) -> Floats:
-    """Independent points: with hundreds of rows evenly spread ones would gain nothing."""
-    generator = np.random.Generator(np.random.PCG64([SEED, count, draws]))
+def _uniform(name: str, count: int, draws: int) -> Floats:
+    """Independent points, others for each measurement: with hundreds of rows evenly spread ones would gain nothing."""
+    generator = np.random.Generator(np.random.PCG64([SEED, zlib.crc32(name.encode()), count, draws]))
     return generator.uniform(2.0**-40, 1.0 - 2.0**-40, (draws, count))
 
 
 @lru_cache(maxsize=16)
 def _unit_draws(joint: JointMeasurement, exponent: int) -> Floats:
     family = Family.GAUSSIAN if joint.gaussian else Family.LAPLACE
-    return np.asarray(from_uniform(family, _uniform(joint.count, 1 << exponent), 1.0) @ joint.mix.T)
+    return np.asarray(
+        from_uniform(family, _uniform(joint.name, joint.count, 1 << exponent), 1.0) @ joint.mix.T
+    )
 
 
 def exact_rows(joint: JointMeasurement, cells: Sequence[int]) -> list[int]:

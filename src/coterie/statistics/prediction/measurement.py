@@ -32,9 +32,21 @@ class Kind(StrEnum):
     COUNT = "count"
     SUM = "sum"
     MEAN = "mean"
+    TRIMMED = "trimmed mean"
     VARIANCE = "variance"
     STD = "std"
     QUANTILE = "quantile"
+    DISTINCT = "distinct values"
+    KEYS = "counts by private keys"
+
+    @property
+    def padded(self) -> bool:
+        return self in (Kind.MEAN, Kind.TRIMMED, Kind.VARIANCE, Kind.STD)
+
+    @property
+    def counts(self) -> bool:
+        """Whether whole numbers are measured."""
+        return self in (Kind.COUNT, Kind.DISTINCT, Kind.KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,7 @@ class Measurement:
     at_least: int = 1
     quantile: float = 0.5
     cells: int = 1024
+    trim: float = 0.0
     unit: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
 
@@ -100,12 +113,15 @@ class Measurement:
         """Unique: measurements of different content have different names. Readable in a plan."""
         if self.kind is Kind.COUNT:
             return f"count | {self.where}"
+        if self.kind is Kind.KEYS:
+            return f"counts by private {filter_text(self.terms[0][0])} | {self.where}"
         what = self.summed if self.indicator is None else f"[{self.indicator}]"
         detail = ""
         if self.kind is Kind.QUANTILE:
             detail = f" q={number_text(self.quantile)}"
             detail += f" candidates={self.cells}" if self.cells != 1024 else ""
-        padded = f" m={self.at_least}" if self.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD) else ""
+        detail += f" trim={number_text(self.trim)}" if self.kind is Kind.TRIMMED else ""
+        padded = f" m={self.at_least}" if self.kind.padded else ""
         return f"{self.kind.value}({what}{detail}{padded} | {self.where})"
 
 
@@ -117,6 +133,28 @@ def _term(column: str, centre: float) -> str:
 def count(where: Filter) -> Measurement:
     proof = "A record is in the group or not: entering or leaving changes the count by one."
     return Measurement(Kind.COUNT, where, SensitivityBound(1.0, 0.0, "Δ = 1", proof))
+
+
+def distinct(where: Filter, column: str) -> Measurement:
+    proof = (
+        "A new record adds one value or none, and one that leaves takes one or none away. A changed value may take the old "
+        "one away and may add the new one: the number falls by one, stays, or rises by one."
+    )
+    bound = SensitivityBound(1.0, 1.0, "Δ = 1", proof)
+    return Measurement(Kind.DISTINCT, where, bound, ((column, 0.0),))
+
+
+def keys(where: Filter, column: str) -> Measurement:
+    """A count for each value that occurs, shown where it is large enough: see `key_threshold`."""
+    proof = (
+        "A record has one key, and moves its count by one. If another record has the key too, the same keys are counted "
+        "with and without it: noise on one number. If none has, only the threshold can show the key, with probability δ at "
+        "most; all else that is shown has the same law with and without the record."
+    )
+    bound = SensitivityBound(
+        1.0, 1.0, "Δ = 1; a key of one record is shown with probability δ at most", proof
+    )
+    return Measurement(Kind.KEYS, where, bound, ((column, 0.0),))
 
 
 def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> Measurement:
@@ -151,6 +189,22 @@ def mean(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measur
     )
     made = _padded(Kind.MEAN, where, bound, column, domain, at_least)
     return replace(made, offset=(domain.low + domain.high) * domain.step / 2)
+
+
+def trimmed(where: Filter, column: str, domain: ValueGrid, at_least: int, trim: float) -> Measurement:
+    """∫Q(p)dp over [t, 1−t], divided by 1 − 2t, with Q the quantile function of the padded values."""
+    whole, kept = mean(where, column, domain, at_least), 1 - 2 * exact_level(trim)
+    bound = SensitivityBound(
+        float_up(Fraction(whole.bound.enter) / kept),
+        float_up(Fraction(whole.bound.swap) / kept),
+        "Δ = 1/(1 − 2t) times that of the mean: W/m on a change, max(W/(m+1), W/2m) on entering or leaving",
+        "Let F be the share of values up to x. A changed record moves F by at most 1/n everywhere, a new one by at most "
+        "1/(n+1), and one that takes the place of a padded middle value by 1/m on one side of the middle only. The area "
+        "between two such F is at most W/n, W/(n+1) and W/2m. It is also the area between the two Q over all p, so over "
+        "[t, 1−t] the integrals differ by no more. Padding makes n ≥ m.",
+    )
+    made = _padded(Kind.TRIMMED, where, bound, column, domain, at_least)
+    return replace(made, offset=whole.offset, trim=trim)
 
 
 def share(where: Filter, indicator: Filter, at_least: int) -> Measurement:

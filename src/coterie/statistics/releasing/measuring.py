@@ -8,7 +8,7 @@ seeded stand-in for experiments.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -27,17 +27,17 @@ from coterie.schema.arrays import Floats
 from coterie.schema.exact import float_up
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
+from coterie.statistics.prediction.key_threshold import KeyThreshold, key_threshold
 from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
 from coterie.statistics.releasing.records import Kinds, People, RecordSource, typed
-from coterie.statistics.specification.checking import asked_texts
+from coterie.statistics.specification.asked_values import asked_texts
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Neighbours, Specification
 
-Exact = (
-    int | list[int] | NDArray[np.int64]
-)  # one number, the rows of a joint measurement, the counts of a quantile's candidates
+# One number, the rows of a joint measurement, the counts of a quantile's candidates, the counts of private keys.
+Exact = int | list[int] | NDArray[np.int64] | dict[str, int]
 
 
 def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
@@ -75,7 +75,8 @@ def read_people(
     for chosen in filters:
         for column, condition in chosen.conditions:
             asked.setdefault(column, set()).update(asked_texts(condition))
-    people = typed(records.read(schema, numeric | set(asked)), schema, numeric, asked)
+    keyed = specification.keyed
+    people = typed(records.read(schema, numeric | set(asked) | keyed), schema, numeric, asked, keyed)
     kinds = Kinds.of(people, filters, schema)
     _check(specification, kinds)
     return people, kinds
@@ -157,9 +158,18 @@ def _measured(m: Measurement, kinds: Kinds, sums: _Sums) -> Exact:
     if m.kind in (Kind.COUNT, Kind.SUM):
         return kinds.total(_by_kind(m, kinds, sums), m.where)
     count = kinds.count(m.where)
+    if m.kind in (Kind.DISTINCT, Kind.KEYS):
+        keys = sums.people.keys[m.terms[0][0]]
+        codes = keys.codes[kinds.mask(m.where)]
+        found: list[int] = np.bincount(codes[codes >= 0], minlength=len(keys.labels)).tolist()
+        if m.kind is Kind.DISTINCT:
+            return sum(number > 0 for number in found)
+        return {label: number for label, number in zip(keys.labels, found, strict=True) if number > 0}
     if m.kind is Kind.QUANTILE:
         places = sums.place(m.terms[0][0], m.domains[0])
         return m.candidates.counts(places[kinds.mask(m.where)])
+    if m.kind is Kind.TRIMMED:
+        return trimmed(m, sums.place(m.terms[0][0], m.domains[0])[kinds.mask(m.where)])
     if m.indicator is not None:
         return finish(m, count, kinds.count(m.where & m.indicator))
     entries = [(column, grid) for (column, _), grid in zip(m.terms, m.domains, strict=True)]
@@ -187,6 +197,19 @@ def finish(m: Measurement, count: int, first: int, squares: int = 0) -> int:
     if m.kind is Kind.VARIANCE:
         return math.floor(variance / m.unit)
     return math.isqrt(math.floor(variance / m.unit**2))
+
+
+def trimmed(m: Measurement, places: Places) -> int:
+    """A trimmed mean, rounded down to its unit; of a value that the cut goes through, its part counts."""
+    grid, padding = m.domains[0], max(m.at_least - len(places), 0)
+    # x − middle is 2p − steps half steps: 0 for the padding.
+    values = np.sort(np.concatenate([2 * places - grid.steps, np.zeros(padding, dtype=places.dtype)]))
+    cut = exact_level(m.trim) * len(values)
+    first = math.floor(cut)
+    kept = values[first : len(values) - first]
+    total = (int((kept >> 27).sum()) << 27) + int((kept & ((1 << 27) - 1)).sum())
+    edges = (cut - first) * (int(kept[0]) + int(kept[-1]))
+    return math.floor((total - edges) * (grid.step / 2) / (len(values) - 2 * cut) / m.unit)
 
 
 NAME = (
@@ -271,6 +294,19 @@ class Noise:
         drawn = from_uniform(family, self._uniform(times * len(exact), stream), size)
         return np.asarray(centres + drawn.reshape(times, len(exact)) * float(unit))
 
+    def show_keys(self, exact: Mapping[str, int], threshold: KeyThreshold, stream: str) -> dict[str, int]:
+        """The keys whose noisy count reaches the threshold, in the order of their texts. Nothing is told of the others."""
+        keys = sorted(exact)
+        if self.sampler.private:
+            draw = ExactSampler(Keystream.named(keystream.fresh_key(), "statistics", stream))
+            noise = [draw.gaussian(threshold.variance) for _ in keys]
+        else:
+            spread = math.sqrt(float(threshold.variance))
+            drawn = from_uniform(Family.DISCRETE_GAUSSIAN, self._uniform(len(keys), stream), spread)
+            noise = [int(value) for value in drawn]
+        noisy = {key: exact[key] + value for key, value in zip(keys, noise, strict=True)}
+        return {key: value for key, value in noisy.items() if value >= threshold.least}
+
     def choose(
         self,
         counts: NDArray[np.int64],
@@ -300,6 +336,11 @@ class Noise:
     def _uniform(self, count: int, stream: str) -> NDArray[np.float64]:
         words = self.sampler.uniform_words(count, stream)
         return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def threshold_of(budget: Fraction, specification: Specification) -> KeyThreshold:
+    """What a count by private keys with this budget shows; its noise is the discrete Gaussian that ρ pays for."""
+    return key_threshold(1 / (2 * budget) * SLACK, specification.budget.key_delta)
 
 
 def release_scale(family: Family, sensitivity: float, budget: Fraction, zcdp: bool) -> float:

@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from coterie.schema.exact import as_text
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.measurement import Kind
+from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.noise_model import Family
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
 from coterie.statistics.specification.cells import Axis
-from coterie.statistics.specification.filters import Between, OneOf, filter_text
+from coterie.statistics.specification.equations import names_in
+from coterie.statistics.specification.filters import Between, Condition, OneOf, filter_text
 
 OTHER = "(other)"
 _MOST_TERMS = 4  # that a row is described by; `weights` has all of them
@@ -48,6 +49,8 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
         }
         if isinstance(m, JointMeasurement):
             entry |= _over_cells(m, drawn.tolist())
+        elif m.kind is Kind.KEYS:
+            entry |= _shown_keys(made, m)
         else:
             conditions = m.where.conditions
             entry["columns"] = [column for column, _ in conditions]
@@ -57,6 +60,23 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
         found.append(entry)
     content = {"coterie_raw_measurements": 1, **about, "measurements": found}
     return (json.dumps(content, ensure_ascii=False) + "\n").encode()
+
+
+def _shown_keys(made: StatisticsRelease, m: Measurement) -> dict[str, Any]:
+    """The keys that are shown, with their counts as drawn; of the others nothing."""
+    conditions = m.where.conditions
+    forms = made.plan.design.statistics
+    asked = next(name for name, form in forms.items() if names_in(form) == (m.name,))
+    shown = [value for value in made.values if value.statistic == asked]
+    fixed = [condition_text(condition) for _, condition in conditions]
+    return {
+        "columns": [m.terms[0][0], *(column for column, _ in conditions)],
+        "cells": [[value.key, *fixed] for value in shown],
+        "rows": [
+            {"measured": value.name, "weights": [[place, 1]], "value": whole_if_whole(value.value)}
+            for place, value in enumerate(shown)
+        ],
+    }
 
 
 def _spread(family: Family, scale: float) -> float | None:
@@ -137,7 +157,8 @@ def atom_labels(axis: Axis) -> list[str]:
         else:
             accepted[[values[value] for value in condition.values], place] = True
     found: dict[bytes, list[str]] = {}
-    for row, piece in zip(accepted, [*(OneOf((value,)) for value in values), *ranges], strict=True):
+    single: list[Condition] = [OneOf((value,)) for value in values]
+    for row, piece in zip(accepted, [*single, *ranges], strict=True):
         found.setdefault(row.tobytes(), []).append(condition_text(piece))
     labels = []
     for atom in axis.atoms:

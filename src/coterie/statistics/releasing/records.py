@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Role, Schema
-from coterie.statistics.prediction.value_grid import Places
+from coterie.statistics.prediction.value_grid import Places, ValueGrid
+from coterie.statistics.specification.asked_values import MISSING, asked_labels, is_labelled, resolved
 from coterie.statistics.specification.cells import Cells
-from coterie.statistics.specification.checking import MISSING, asked_labels, is_labelled, resolved
-from coterie.statistics.specification.filters import Between, Condition, Filter
+from coterie.statistics.specification.filters import Between, Condition, Filter, number_text
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
@@ -52,6 +52,9 @@ class People:
 
     columns: dict[str, Typed]
     records: int
+    keys: dict[str, LabelCodes] = field(
+        default_factory=dict
+    )  # columns of which values are told apart, all of them
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         column = self.columns[name]
@@ -113,13 +116,27 @@ def open_records(data: Any, table: str | None = None) -> RecordSource:
     return RecordSource(frame, None, f"frame {table_digest(frame)}")
 
 
-def typed(found: pa.Table, schema: Schema, numeric: set[str], asked: dict[str, set[str]]) -> People:
+def typed(
+    found: pa.Table,
+    schema: Schema,
+    numeric: set[str],
+    asked: dict[str, set[str]],
+    keyed: Iterable[str] = (),
+) -> People:
     """Columns by the schema: missing values and values outside the domain treated as it says.
 
-    `numeric` names the columns that are added up; `asked` the values that filters ask for, by column.
+    `numeric` names the columns that are added up; `asked` the values that filters ask for, by column; `keyed` those of
+    which all values are told apart.
     """
     drop = np.zeros(found.num_rows, dtype=np.bool_)
     columns: dict[str, Typed] = {}
+    keys = {name: _keys(found.column(name), schema[name], schema) for name in keyed}
+    for name, key in keys.items():
+        attribute = schema[name]
+        if attribute.missing is Missing.DROP_ROW:
+            drop |= key.missing
+        elif attribute.role is Role.PROTECT and key.missing.any():
+            raise _gaps(name)
     for name in found.column_names:
         if name not in numeric and name not in asked:
             continue
@@ -130,14 +147,39 @@ def typed(found: pa.Table, schema: Schema, numeric: set[str], asked: dict[str, s
         if attribute.missing is Missing.DROP_ROW:
             drop |= absent
         elif (name in numeric or attribute.role is Role.PROTECT) and absent.any():
-            raise DataError(
-                f"Column '{name}' has missing values.",
-                "Fill them, or set `missing: impute` for it in the schema. `drop row` makes a proof conditional.",
-            )
+            raise _gaps(name)
         columns[name] = column
     if drop.any():
         columns = {name: _rows(column, ~drop) for name, column in columns.items()}
-    return People(columns, found.num_rows - int(drop.sum()))
+        keys = {name: _label_rows(key, ~drop) for name, key in keys.items()}
+    return People(columns, found.num_rows - int(drop.sum()), keys)
+
+
+def _gaps(name: str) -> DataError:
+    return DataError(
+        f"Column '{name}' has missing values.",
+        "Fill them, or set `missing: impute` for it in the schema. `drop row` makes a proof conditional.",
+    )
+
+
+def _keys(stored: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> LabelCodes:
+    """Every value of a column with its own code: declared labels, numbers of a bounded column, else texts."""
+    if asked_labels(attribute, schema.folder) is not None:
+        return _labels(stored, attribute, schema, set())[0]
+    if attribute.domain is not None:
+        numbers, absent = _typed(stored, attribute, schema, True, set())
+        assert not isinstance(numbers, LabelCodes)
+        grid = ValueGrid.of_attribute(attribute)
+        present, place = np.unique(grid.places(np.where(absent, grid.lower, numbers)), return_inverse=True)
+        texts = tuple(number_text(float((grid.low + int(at)) * grid.step)) for at in present)
+        return LabelCodes(np.where(absent, -1, place).astype(np.int32), texts, absent)
+    texts_found, places = cells.distinct(stored, attribute)
+    spelled = {text: canonical_number(text) for text in texts_found if text is not None}
+    labels = tuple(sorted(set(spelled.values())))
+    known = {label: code for code, label in enumerate(labels)}
+    coded = [-1 if text is None else known[spelled[text]] for text in texts_found]
+    codes = np.array([*coded, -1], dtype=np.int32)[places]  # the last entry is for place -1
+    return LabelCodes(codes, labels, codes < 0)
 
 
 def _typed(
@@ -191,8 +233,10 @@ def _labels(
 
 
 def _rows(column: Typed, keep: NDArray[np.bool_]) -> Typed:
-    if not isinstance(column, LabelCodes):
-        return column[keep]
+    return _label_rows(column, keep) if isinstance(column, LabelCodes) else column[keep]
+
+
+def _label_rows(column: LabelCodes, keep: NDArray[np.bool_]) -> LabelCodes:
     return LabelCodes(column.codes[keep], column.labels, column.missing[keep])
 
 

@@ -19,12 +19,13 @@ from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
-from coterie.statistics.releasing.consistency import Replay
-from coterie.statistics.releasing.measuring import Noise, compute, release_scale
+from coterie.statistics.releasing.consistency import LEVEL, Replay
+from coterie.statistics.releasing.measuring import Noise, compute, release_scale, threshold_of
 from coterie.statistics.releasing.records import RecordSource
 from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.equations import Expression, names_in
-from coterie.statistics.specification.specification import Notion, Specification
+from coterie.statistics.specification.filters import label_text
+from coterie.statistics.specification.specification import Notion, Specification, StatisticKind
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class ReleasedValue:
     lower: float
     upper: float
     expected_error: float
+    statistic: str = ""  # of a private key: whose key it is …
+    key: str = ""  # … and the key itself
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ def make_release(
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    noisy = add_noise(design, compute(design, records), chosen.budgets, noise)
+    exact = compute(design, records)
+    shown = _shown_keys(chosen, exact, noise)
+    noisy = add_noise(design, exact, chosen.budgets, noise)
     fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
     statistics, equations = evaluate(design, fitted)
     bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
@@ -66,6 +71,9 @@ def make_release(
         *((name, float(value[0]), False) for name, value in statistics.items()),
         *((name, float(value[0]), True) for name, value in equations.items()),
     ]:
+        if name in shown:
+            values += shown[name]
+            continue
         interval = bounds.get(name)
         lower, upper = (interval.lower, interval.upper) if interval else (value, value)
         lower, upper = min(lower, value), max(upper, value)
@@ -74,6 +82,31 @@ def make_release(
     return StatisticsRelease(
         chosen, tuple(values), noisy[0], scales, noise.name, noise.sampler.private, pilot
     )
+
+
+def _shown_keys(chosen: Plan, exact: Mapping[str, Any], noise: Noise) -> dict[str, list[ReleasedValue]]:
+    """For each count by private keys, the keys that are shown."""
+    design, specification = chosen.design, chosen.specification
+    budgets = dict(zip((m.name for m in design.measurements), chosen.budgets, strict=True))
+    errors = {error.name: error.mean for error in chosen.errors}
+    found: dict[str, list[ReleasedValue]] = {}
+    drawn: dict[str, dict[str, int]] = {}  # once, also where two statistics ask for the same
+    for s in specification.statistics:
+        if s.kind is StatisticKind.KEYS:
+            (measured,) = names_in(design.statistics[s.name])
+            threshold = threshold_of(budgets[measured], specification)
+            stream = f"statistics {specification.digest} {measured}"
+            if measured not in drawn:
+                drawn[measured] = noise.show_keys(exact[measured], threshold, stream)
+            rows = []
+            for key, count in drawn[measured].items():
+                lower, upper = threshold.interval(count, LEVEL)
+                name = f"{s.name}[{label_text(key)}]"
+                rows.append(
+                    ReleasedValue(name, False, count, lower, upper, errors[s.name], statistic=s.name, key=key)
+                )
+            found[s.name] = rows
+    return found
 
 
 def plan_with_pilot(
@@ -135,6 +168,8 @@ def add_noise(
             columns.append(
                 noise.add_rows(exact[m.name], m, source.family, budget, neighbours, stream, releases)
             )
+        elif m.kind is Kind.KEYS:  # `_shown_keys` draws for it: what is not shown must not leave there
+            columns.append(np.zeros((releases, 1)))
         elif m.kind is Kind.QUANTILE:
             drawn = noise.choose(exact[m.name], m, budget, zcdp, neighbours, stream, releases)
             columns.append(drawn[:, None])

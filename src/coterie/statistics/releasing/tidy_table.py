@@ -23,6 +23,7 @@ from coterie.publication.staging import table_bytes
 from coterie.statistics.releasing.consistency import LEVEL
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.filters import Between, Condition, number_text
+from coterie.statistics.specification.groups import ALL as TOTAL
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 
 ENDINGS = (".csv", ".json", ".parquet", ".arrow")
@@ -30,6 +31,7 @@ ALL = "(all)"
 EQUATION = "equation"
 PERCENT = round(100 * LEVEL)
 LOWER, UPPER, ERROR = f"lower_{PERCENT}", f"upper_{PERCENT}", "expected_absolute_error"
+_WHOLE = (StatisticKind.COUNT, StatisticKind.COUNT_DISTINCT)
 _COUNTS = ("value", LOWER, UPPER)  # whole where every figure is a count
 PAID = {"ε": "epsilon_of_measurements", "ρ": "rho_of_measurements"}
 _FIRST = ("name", "statistic", "kind", "of")
@@ -54,32 +56,49 @@ def figures_table(made: StatisticsRelease) -> pa.Table:
     measured = {e.target.name: sorted({int(sources[i]) for i in e.inputs}) for e in design.metric.errors}
     rows = []
     for figure in made.values:
-        statistic = statistics.get(figure.name)
+        asked = figure.statistic or figure.name
+        statistic = statistics.get(asked)
         row: dict[str, Any] = {"name": figure.name, "statistic": figure.name.partition("[")[0]}
         row["kind"] = EQUATION if statistic is None else kind_of(statistic)
         row["of"] = formulas[figure.name] if statistic is None else of_what(statistic)
         for column, shown in groups.items():
-            row |= _cells(column, shown, statistic, mark)
+            row |= _cells(column, shown, statistic, mark, figure.key)
         lower, upper = figure.lower, figure.upper
-        if row["kind"] == StatisticKind.COUNT:  # the whole numbers of the interval
+        if row["kind"] in _WHOLE:  # the whole numbers of the interval
             lower, upper = math.ceil(lower - 1e-6), math.floor(upper + 1e-6)
         row |= {"value": figure.value, LOWER: lower, UPPER: upper}
         row[ERROR] = float(f"{figure.expected_error:.4g}")
-        used = measured.get(figure.name, [])
+        used = measured.get(asked, [])
         row["measurements"] = "; ".join(design.measurements[i].name for i in used)
         row[PAID[specification.budget.currency]] = float(sum(plan.budgets[i] for i in used))
         rows.append(row)
+    if not rows:  # counts by private keys alone, and none is shown
+        names = (
+            *_FIRST,
+            *groups.values(),
+            *_COUNTS,
+            ERROR,
+            "measurements",
+            PAID[specification.budget.currency],
+        )
+        return pa.table({n: pa.array([], pa.float64() if n in _NUMBERS else pa.string()) for n in names})
     return typed(rows)
 
 
 def kind_of(statistic: Statistic) -> str:
     median = statistic.kind is StatisticKind.QUANTILE and statistic.quantile == 0.5
+    if statistic.kind is StatisticKind.KEYS:
+        return StatisticKind.COUNT.value
     return (StatisticKind.MEDIAN if median else statistic.kind).value
 
 
 def of_what(statistic: Statistic) -> str:
     """The columns that are computed with; of a share, which records count."""
-    columns = " × ".join(statistic.columns)
+    if statistic.kind is StatisticKind.KEYS:
+        return ""
+    regressed = statistic.kind in (StatisticKind.SLOPE, StatisticKind.INTERCEPT)
+    between = " on " if regressed else " and " if statistic.kind.of_two_columns else " × "
+    columns = between.join(statistic.columns)
     if statistic.that is not None:
         return str(statistic.that)
     if kind_of(statistic) == StatisticKind.QUANTILE:
@@ -89,7 +108,9 @@ def of_what(statistic: Statistic) -> str:
 
 def group_columns(specification: Specification) -> dict[str, str]:
     """The columns that statistics are grouped or filtered by, and how the table calls them."""
-    found = dict.fromkeys(column for s in specification.statistics for column, _ in s.where.conditions)
+    statistics = specification.statistics
+    found = dict.fromkeys(column for s in statistics for column, _ in (*s.group, *s.where.conditions))
+    found |= dict.fromkeys(s.columns[0] for s in statistics if s.kind is StatisticKind.KEYS)
     taken, named = set(_TAKEN), dict[str, str]()
     for column in found:
         shown = column
@@ -128,14 +149,19 @@ def ends_of(condition: Condition) -> tuple[float | None, float | None]:
     return start, end
 
 
-def _cells(column: str, shown: str, statistic: Statistic | None, mark: str) -> dict[str, Any]:
+def _cells(column: str, shown: str, statistic: Statistic | None, mark: str, key: str = "") -> dict[str, Any]:
     """A group column; and from and to as numbers, which `typed` leaves out where no row has them."""
     if statistic is None:
         return {shown: None, shown + _FROM: None, shown + _TO: None}
     here = [condition for name, condition in statistic.where.conditions if name == column]
+    text = dict(statistic.group).get(column, TOTAL)
+    if statistic.kind is StatisticKind.KEYS and column == statistic.columns[0]:
+        text = key
+    elif text == TOTAL:  # over the values that the filter leaves
+        text = " and ".join(map(condition_text, here)) or mark
     starts, ends = zip(*map(ends_of, here), strict=True) if here else ((), ())
     return {
-        shown: " and ".join(map(condition_text, here)) or mark,
+        shown: text,
         shown + _FROM: max((e for e in starts if e is not None), default=None),
         shown + _TO: min((e for e in ends if e is not None), default=None),
     }
@@ -145,7 +171,7 @@ def typed(rows: list[dict[str, Any]]) -> pa.Table:
     """Texts and numbers; whole numbers where every figure is a count."""
     names = list(rows[0]) if rows else []
     ranges = [name for name in names if _is_end(name, names)]
-    counts = all(row.get("kind") == StatisticKind.COUNT for row in rows)
+    counts = all(row.get("kind") in _WHOLE for row in rows)
     columns = {}
     for name in names:
         cells = [row[name] for row in rows]

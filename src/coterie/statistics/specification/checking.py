@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+import math
 
 from coterie.errors import ParameterError, SchemaError, nearest
-from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema, Source
-from coterie.schema.domain import as_number, typed_bound
+from coterie.schema.attributes import Attribute, AttributeType, Source
+from coterie.schema.domain import reads_as_number
 from coterie.schema.exact import as_text
-from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.derivation import domain_of
-from coterie.statistics.specification.equations import names_in
-from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value, reachable
-from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
-from coterie.table.checked import MISSING_LABEL
-from coterie.table.columns.column import canonical_number as canonical
+from coterie.statistics.specification.asked_values import asked_labels, resolved
+from coterie.statistics.specification.equations import in_order, names_in
+from coterie.statistics.specification.filters import Between, Filter, OneOf, Value, reachable
+from coterie.statistics.specification.specification import (
+    Notion,
+    Route,
+    Specification,
+    Statistic,
+    StatisticKind,
+)
 
 
 def unchecked_columns(specification: Specification) -> list[str]:
@@ -36,6 +39,7 @@ _COLUMNS = {
     StatisticKind.COUNT: (0,),
     StatisticKind.PROPORTION: (0,),
     StatisticKind.SUM: (1, 2),
+    **{kind: (2,) for kind in StatisticKind if kind.of_two_columns},
 }
 
 
@@ -49,6 +53,8 @@ def check(specification: Specification) -> None:
     for statistic in specification.statistics:
         _check_statistic(specification, statistic)
     called = [equation.name for equation in specification.equations]
+    known = [*names, *called]
+    private = {s.name for s in specification.statistics if s.kind is StatisticKind.KEYS}
     for equation in specification.equations:
         if called.count(equation.name) > 1:
             raise ParameterError(f"Equation '{equation.name}' appears twice.", "Rename one.")
@@ -57,10 +63,16 @@ def check(specification: Specification) -> None:
         if equation.name in names:
             raise ParameterError(f"'{equation.name}' is both a statistic and an equation.", "Rename one.")
         for name in names_in(equation.expression):
-            if name not in names:
+            if name.partition("[")[0] in private:
                 raise ParameterError(
-                    f"Equation '{equation.name}' uses the unknown statistic '{name}'.", nearest(name, names)
+                    f"Equation '{equation.name}' uses '{name}', a count by private keys: the release finds them.",
+                    "Compute it from the released figures, or list the public values under `by`.",
                 )
+            if name not in known:
+                raise ParameterError(
+                    f"Equation '{equation.name}' uses the unknown statistic '{name}'.", nearest(name, known)
+                )
+    in_order({equation.name: equation.expression for equation in specification.equations})
 
 
 def _check_delta(specification: Specification) -> None:
@@ -89,7 +101,22 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             f"{where} ({statistic.kind}) has {len(statistic.columns)} columns under `of`, but needs {number}.",
             "Correct `of`." if wanted != (0,) else "Drop `of`; choose records with `where`.",
         )
-    for column in statistic.columns:
+    if statistic.kind.of_two_columns and len(set(statistic.columns)) < 2:
+        raise ParameterError(
+            f"{where} names one column twice.", "Name two different ones under `of`: [y, x]."
+        )
+    if statistic.kind.of_two_columns and statistic.route is Route.DIRECT:
+        raise ParameterError(
+            f"{where} cannot be measured directly: one record could move it by any amount.", "Drop `route`."
+        )
+    if statistic.kind is StatisticKind.KEYS:
+        _check_keys(specification, statistic, where)
+    if statistic.kind is StatisticKind.COUNT_DISTINCT and math.isinf(specification.most_values(statistic)):
+        raise SchemaError(
+            f"{where}: nothing says how many values '{statistic.columns[0]}' can have.",
+            "Declare its labels in the schema (or integer, or `decimals`, with a domain), or write at_most: a public bound.",
+        )
+    for column in () if statistic.kind.of_keys else statistic.columns:
         attribute = specification.schema[column]
         if attribute.type not in (AttributeType.CONTINUOUS, AttributeType.INTEGER):
             raise SchemaError(
@@ -123,12 +150,36 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             f"{where} is about all records, whose number replace-one neighbours make public.",
             "State `records:`, or choose neighbours: add-remove.",
         )
-    _check_expected(specification, statistic)
     if specification.records is not None and (statistic.at_least or 0) > specification.records:
         raise ParameterError(f"{where}: at_least is above the number of records.", "Lower it.")
 
 
-def _check_expected(specification: Specification, statistic: Statistic) -> None:
+def _check_keys(specification: Specification, statistic: Statistic, where: str) -> None:
+    column = statistic.columns[0]
+    public = f"list the public values under `by: {{{column}: […]}}`"
+    if specification.neighbours.size_is_public:
+        raise ParameterError(
+            f"{where} is by private keys, which replace-one neighbours do not allow.",
+            f"Choose neighbours: add-remove, or {public}.",
+        )
+    if specification.budget.notion is not Notion.APPROXIMATE:
+        raise ParameterError(
+            f"{where} is by private keys: one that a single record has is shown with a small probability, the δ.",
+            f"Write budget: {{epsilon: …, delta: 1e-6}}, or {public}.",
+        )
+    if specification.pilot:
+        raise ParameterError(
+            f"{where} is by private keys, which a pilot would look at twice.",
+            "Drop `pilot`, or the statistic.",
+        )
+    if asked_labels(specification.schema[column], specification.schema.folder) is not None:
+        raise ParameterError(
+            f"{where}: the schema declares the labels of '{column}', so they are public.",
+            f"Write by: {{{column}: declared}}. If they are not public, take `categories` out of the schema.",
+        )
+
+
+def check_expected(specification: Specification, statistic: Statistic) -> None:
     """An expectation that cannot come true would make the plan aim past it."""
     domain = domain_of(specification, statistic)
     possible = statistic.possible
@@ -147,12 +198,7 @@ def _satisfiable(chosen: Filter) -> bool:
     return kinds is None or (1 << len(single)) - 1 in kinds
 
 
-# The values that filters ask for, seen against the schema: what each means for its column, before any data are opened.
-#
 # A misspelt label would be paid for and find nobody. Whether a value occurs in the data is not public: the schema decides.
-
-MISSING = "\x00missing"  # no text of a file or a filter
-_TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 
 
 def check_asked_values(specification: Specification) -> None:
@@ -162,7 +208,7 @@ def check_asked_values(specification: Specification) -> None:
         for column, condition in chosen.conditions:
             attribute = specification.schema[column]
             if isinstance(condition, Between):
-                _check_range(attribute, condition)
+                _check_range(attribute, condition, asked_labels(attribute, specification.schema.folder))
                 continue
             for value in condition.values:
                 (meant,) = resolved(OneOf((value,)), attribute, specification.schema).values  # type: ignore[union-attr]
@@ -173,90 +219,20 @@ def check_asked_values(specification: Specification) -> None:
                     )
 
 
-def is_labelled(attribute: Attribute, asked: set[str]) -> bool:
-    """Whether a filter's column is read as labels: it has them, or texts are asked of a column without bounds."""
-    if not attribute.type.ranged:
-        return True
-    return attribute.domain is None and attribute.type is AttributeType.CONTINUOUS and bool(asked)
-
-
-def asked_texts(condition: Condition) -> set[str]:
-    """Texts that a column without declared labels is asked for."""
-    if isinstance(condition, Between):
-        return set()
-    return {canonical(value.strip()) for value in condition.values if isinstance(value, str)}
-
-
-def asked_labels(attribute: Attribute, folder: Path) -> tuple[str, ...] | None:
-    """The declared labels; None where nobody declared any."""
-    if attribute.type is AttributeType.BOOLEAN:
-        return ("false", "true")
-    if attribute.categories is None:
-        return None
-    if attribute.categories.labels is not None:
-        return attribute.categories.labels
-    return tuple(declared_taxonomy(attribute.categories, folder).categories)
-
-
-def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Condition:
-    """The condition in the values of the typed column: labels as declared, or numbers."""
-    if isinstance(condition, Between):
-        return condition
-    texts = asked_texts(condition)
-    if not is_labelled(attribute, texts):
-        return replace(condition, values=tuple(_asked_number(value, attribute) for value in condition.values))
-    labels = asked_labels(attribute, schema.folder)
-    return replace(
-        condition, values=tuple(_asked_label(value, attribute, labels) for value in condition.values)
-    )
-
-
-def _asked_number(value: Value, attribute: Attribute) -> Value:
-    if isinstance(value, str) and value in attribute.missing_marks:
-        return MISSING
-    moments = attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
-    try:
-        if isinstance(value, str) and moments:
-            number = as_number(typed_bound(value, timestamp=attribute.type is AttributeType.TIMESTAMP))
-        else:
-            number = float(value)
-    except (TypeError, ValueError):
-        raise SchemaError(
-            f"A filter asks for '{attribute.name}' = '{value}', which is not a {attribute.type.value} value.",
-            "Correct the filter, or the attribute's type.",
-        ) from None
+def _check_range(attribute: Attribute, condition: Between, labels: tuple[str, ...] | None) -> None:
     domain = attribute.domain
-    if domain is not None and not domain.lower <= number <= domain.upper:
+    numbers = (float(label) for label in labels or () if reads_as_number(label))
+    if labels is not None and not any(condition.accepts(None, number) for number in numbers):
         raise SchemaError(
-            f"A filter asks for '{attribute.name}' = {value}, which lies outside its declared domain.",
-            "Correct the filter, or the domain.",
+            f"A filter asks for a range of '{attribute.name}', and none of its declared labels lies there.",
+            f"List labels: {attribute.name}: [{', '.join(labels[:3])}].",
         )
-    return number
-
-
-def _asked_label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -> str:
-    text = value.strip() if isinstance(value, str) else canonical(repr(value))
-    if text in attribute.missing_marks:
-        return MISSING_LABEL if attribute.missing is Missing.OWN_CATEGORY else MISSING
-    if labels is None or text in labels:
-        return canonical(text) if labels is None else text
-    if attribute.missing is Missing.OWN_CATEGORY and text == MISSING_LABEL:
-        return MISSING_LABEL
-    if attribute.type is AttributeType.BOOLEAN and text.casefold() in _TRUTH:
-        return _TRUTH[text.casefold()]
-    for label in labels:
-        if canonical(label) == canonical(text):
-            return label
-    tree = attribute.categories is not None and attribute.categories.taxonomy is not None
-    place = "categories of the taxonomy" if tree else "labels"
-    raise SchemaError(
-        f"A filter asks for '{attribute.name}' = '{text}', which is not among the {place} that the schema declares.",
-        nearest(text, labels),
-    )
-
-
-def _check_range(attribute: Attribute, condition: Between) -> None:
-    domain = attribute.domain
+    finite = math.isfinite(condition.start)
+    if attribute.type is AttributeType.INTEGER and finite and math.ceil(condition.start) >= condition.below:
+        raise SchemaError(
+            f"A filter asks for a range of '{attribute.name}' that holds no whole number: nobody matches.",
+            "Widen it: `from` is included, `below` is not.",
+        )
     if domain is not None and (condition.start > domain.upper or condition.below <= domain.lower):
         raise SchemaError(
             f"A filter asks for a range of '{attribute.name}' that lies outside its declared domain.",

@@ -1,28 +1,28 @@
-"""Entries of a specification → values: single fields, and statistics, which group-by and histograms make many of.
+"""Statistics as written → single statistics: group-by, totals and histograms become one statistic per group.
 
 Each fault says where it is.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from coterie.errors import ParameterError, nearest
+from coterie.schema.attributes import Schema
 from coterie.statistics.specification.calculus import Range
-from coterie.statistics.specification.filters import (
-    Between,
-    Filter,
-    OneOf,
-    label_text,
-    number_text,
-    read_filter,
-    read_value,
+from coterie.statistics.specification.fields import (
+    members,
+    number_of,
+    one_of,
+    positive_integer,
+    positive_of,
 )
+from coterie.statistics.specification.filters import Filter, label_text, read_filter
+from coterie.statistics.specification.groups import StatisticGroup, groups_of, private_key
+from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
 from coterie.statistics.specification.specification import (
     About,
@@ -32,57 +32,6 @@ from coterie.statistics.specification.specification import (
     StatisticKind,
     Total,
 )
-
-Choice = TypeVar("Choice", bound=StrEnum)
-
-
-def members(content: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
-    """Refuse entries that mean nothing."""
-    known = list(known)
-    for entry in content:
-        if entry not in known:
-            raise ParameterError(f"{where} has an unknown entry '{entry}'.", nearest(str(entry), known))
-
-
-def one_of(value: object, choices: type[Choice], where: str) -> Choice:
-    if isinstance(value, choices):
-        return value
-    known = [choice.value for choice in choices]
-    if value is None:
-        raise ParameterError(f"{where} is missing.", f"Choose one of: {', '.join(known)}.")
-    if str(value) not in known:
-        raise ParameterError(f"{where} is not one that Coterie knows.", nearest(str(value), known))
-    return choices(str(value))
-
-
-def number_of(value: object, where: str, at_least: float = -math.inf) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ParameterError(f"{where} is not a number.", "Write a number.")
-    try:
-        number = float(value)
-    except ValueError:
-        raise ParameterError(f"{where} is not a number.", "Write a number.") from None
-    if not math.isfinite(number) or number < at_least:
-        raise ParameterError(f"{where} is out of range.", f"Write a finite number of at least {at_least:g}.")
-    return number
-
-
-def positive_of(value: object, where: str) -> float | None:
-    """An optional positive number."""
-    if value is None:
-        return None
-    number = number_of(value, where)
-    if number <= 0:
-        raise ParameterError(f"{where} must be greater than 0.", "Write a positive number.")
-    return number
-
-
-def positive_integer(value: object, where: str, at_least: int = 1) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ParameterError(f"{where} must be a whole number of at least {at_least}.", "Correct that entry.")
-    return value
 
 
 def of_group(content: Mapping[Any, Any], label: str, where: str) -> object:
@@ -98,30 +47,35 @@ def _key_text(key: object) -> str:
     return str(key) if whole else label_text(key if isinstance(key, float) else str(key))
 
 
-# Statistics as written → single statistics: group-by and histograms become one statistic per group.
+def _by_label(content: object, reserved: tuple[str, ...] = ()) -> bool:
+    """Whether a mapping speaks of groups, each under its label."""
+    return isinstance(content, dict) and not set(content) & set(reserved)
+
+
+def _check_labels(content: object, groups: tuple[StatisticGroup, ...], place: str) -> None:
+    """A misspelt group would be planned as if nothing were said of it."""
+    assert isinstance(content, dict)
+    labels = [group.label for group in groups if group.label]
+    for key in content:
+        if not labels:
+            raise ParameterError(
+                f"{place} speaks of groups, but there are none.", "Write one value, or `by`."
+            )
+        if _key_text(key) not in labels and str(key) not in labels:
+            raise ParameterError(f"{place} names the unknown group '{key}'.", nearest(str(key), labels))
+
 
 _ENTRIES = (
-    *(
-        "kind",
-        "of",
-        "where",
-        "by",
-        "that",
-        "at_least",
-        "quantile",
-        "shape",
-        "candidates",
-        "expected",
-        "about",
-    ),
-    *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
+    *("kind", "of", "where", "by", "totals", "complete", "that", "at_least", "at_most", "bins", "values"),
+    *("quantile", "shape", "candidates", "trim", "least_std", "expected", "about", "weight", "tolerance"),
+    *("summary", "route"),
 )
-Groups = list[tuple[str, Filter]]
+_ABOUT = ("size", "mean", "std")
 ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
 
 
 def expand(
-    content: Mapping[str, Any], size_is_public: bool, shape_of: ShapeOf
+    content: Mapping[str, Any], schema: Schema, size_is_public: bool, shape_of: ShapeOf
 ) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
     """All single statistics, and which of them must add up.
 
@@ -143,28 +97,57 @@ def expand(
             )
         members(entry, _ENTRIES, where)
         kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
-        groups, complete = _groups(entry, kind, where)
-        parts = []
-        for label, extra in groups:
-            full_name = f"{name}[{label}]" if label else str(name)
-            parts.append(_single(full_name, label, kind, entry, extra, where, shape_of))
-        statistics += parts
-        if complete and parts[0].kind in (StatisticKind.COUNT, StatisticKind.SUM):
-            base = _single(str(name), "", kind, entry, Filter(), where, shape_of)
-            families.append((base, tuple(part.name for part in parts)))
+        if kind is StatisticKind.KEYS:
+            raise ParameterError(f"{where}: this is no kind.", "Write kind: count, by: {COLUMN: private}.")
+        key = private_key(entry, kind, where)
+        if key is not None:
+            single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)
+            statistics.append(replace(single, kind=StatisticKind.KEYS, columns=(key,)))
+            continue
+        groups = groups_of(entry, kind, schema, where)
+        for key, reserved in (("expected", ()), ("about", _ABOUT), ("shape", SHAPE_ENTRIES)):
+            if groups[0].choices and _by_label(entry.get(key), reserved):
+                _check_labels(entry[key], groups, f"{where}, {key}")
+        made = [(group, _single(str(name), group, kind, entry, where, shape_of)) for group in groups]
+        parts = [(group, statistic) for group, statistic in made if not group.total]
+        statistics += [_total_of(group, single, parts) if group.total else single for group, single in made]
+        complete = entry.get("complete") is True and bool(parts[0][0].choices)
+        if complete and parts[0][1].kind in (StatisticKind.COUNT, StatisticKind.SUM):
+            base = replace(parts[0][1], where=read_filter(entry.get("where"), where))
+            families.append((base, tuple(part.name for _, part in parts)))
     return tuple(statistics), _totals(statistics, families, size_is_public)
 
 
+def _total_of(
+    group: StatisticGroup, statistic: Statistic, parts: list[tuple[StatisticGroup, Statistic]]
+) -> Statistic:
+    """A total of counts or sums, of which nothing is said, is expected to be what its parts add up to."""
+    if statistic.expected is not None or statistic.kind not in (StatisticKind.COUNT, StatisticKind.SUM):
+        return statistic
+    expected, ranges = [], []
+    for part, single in parts:
+        if group.holds(part):
+            if single.expected is None:
+                return statistic
+            expected.append(single.expected)
+            ranges.append(single.possible or Range(single.expected, single.expected))
+    possible = Range(sum(r.lower for r in ranges), sum(r.upper for r in ranges))
+    return replace(statistic, expected=sum(expected), possible=possible if possible.width else None)
+
+
 def _single(
-    name: str,
-    label: str,
+    base: str,
+    group: StatisticGroup,
     kind: StatisticKind,
     entry: Mapping[str, Any],
-    extra: Filter,
     where: str,
     shape_of: ShapeOf,
 ) -> Statistic:
-    expected, possible = _expected(entry.get("expected"), label, where)
+    label = group.label
+    # One figure for all groups is no figure for a total of counts or sums.
+    added_up = kind in (StatisticKind.COUNT, StatisticKind.SUM, StatisticKind.HISTOGRAM)
+    apart = group.total and added_up and not isinstance(entry.get("expected"), dict)
+    expected, possible = _expected(None if apart else entry.get("expected"), label, where)
     columns = entry.get("of")
     listed = [] if columns is None else columns if isinstance(columns, list) else [columns]
     if kind is StatisticKind.HISTOGRAM:
@@ -179,21 +162,26 @@ def _single(
             )
     if kind is StatisticKind.MEDIAN:
         kind = StatisticKind.QUANTILE
-    chosen = read_filter(entry.get("where"), where) & extra
+    chosen = read_filter(entry.get("where"), where) & group.where
     shape = None
-    if "shape" in entry:
+    said = entry.get("shape")
+    unsaid = group.total and _by_label(said, SHAPE_ENTRIES) and of_group(said, label, where) is None  # type: ignore[arg-type]
+    if "shape" in entry and not unsaid:
         if kind is not StatisticKind.QUANTILE or len(listed) != 1:
             raise ParameterError(f"{where} has a shape, but is no quantile.", "Drop `shape`.")
-        shape, expected = shape_of(entry["shape"], label, str(listed[0]), chosen, quantile, expected, where)
+        shape, expected = shape_of(said, label, str(listed[0]), chosen, quantile, expected, where)
+    about = _about(entry.get("about"), label, len(listed), where)
+    if group.total and not _by_label(entry.get("about"), _ABOUT):
+        about = replace(about, size=None)
     return Statistic(
-        name=name,
+        name=f"{base}[{label}]" if label else base,
         kind=kind,
         columns=tuple(str(column) for column in listed),
         where=chosen,
         that=read_filter(entry["that"], where) if "that" in entry else None,
         at_least=positive_integer(entry.get("at_least"), f"{where}, at_least"),
         quantile=quantile,
-        about=_about(entry.get("about"), label, where),
+        about=about,
         shape=shape,
         candidates=positive_integer(entry.get("candidates", 1024), f"{where}, candidates", 2) or 1024,
         expected=expected,
@@ -202,12 +190,46 @@ def _single(
         tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
         summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
+        least_stds=_least_std(entry.get("least_std"), kind, where),
+        at_most=_at_most(entry.get("at_most"), kind, where),
+        trim=_trim(entry.get("trim"), kind, where),
+        group=group.columns,
     )
+
+
+def _trim(content: object, kind: StatisticKind, where: str) -> float:
+    if content is not None and kind is not StatisticKind.TRIMMED_MEAN:
+        raise ParameterError(f"{where} has `trim`, but is no trimmed_mean.", "Drop it.")
+    trim = 0.1 if content is None else number_of(content, f"{where}, trim")
+    if not 0.001 <= trim <= 0.49:
+        raise ParameterError(
+            f"{where}: `trim` is the part left out at each end, from 0.001 to 0.49.", "For example trim: 0.1."
+        )
+    return trim
+
+
+def _at_most(content: object, kind: StatisticKind, where: str) -> int | None:
+    if content is not None and kind is not StatisticKind.COUNT_DISTINCT:
+        raise ParameterError(f"{where} has `at_most`, but is no count_distinct.", "Drop it.")
+    return positive_integer(content, f"{where}, at_most")
+
+
+def _least_std(content: object, kind: StatisticKind, where: str) -> tuple[float, ...]:
+    least = positive_of(content, f"{where}, least_std")
+    if least is None:
+        return ()
+    if kind not in (StatisticKind.SLOPE, StatisticKind.INTERCEPT):
+        raise ParameterError(f"{where} has `least_std`, but is no slope or intercept.", "Drop it.")
+    return (least,)
 
 
 def _expected(content: object, label: str, where: str) -> tuple[float | None, Range | None]:
     """A number, a range [low, high], or a mapping from the group's label to either."""
     if isinstance(content, dict):
+        if not label:
+            raise ParameterError(
+                f"{where}, expected speaks of groups, but there are none.", "Write one number, or `by`."
+            )
         content = of_group(content, label, where)
     if content is None:
         return None, None
@@ -226,79 +248,29 @@ def _usable_in_formulas(name: str) -> bool:
     return name.isidentifier() and unicodedata.normalize("NFKC", name) == name
 
 
-def _about(content: object, label: str, where: str) -> About:
-    """size, mean and std of the group; or a mapping from the group's label to them."""
-    entries = ("size", "mean", "std")
-    if isinstance(content, dict) and label and not set(content) & set(entries):
-        content = of_group(content, label, where)
+def _about(content: object, label: str, columns: int, where: str) -> About:
+    """size, mean and std of the group (of two columns: lists of two); or a mapping from the group's label to them."""
+    if label and _by_label(content, _ABOUT):
+        content = of_group(content, label, where)  # type: ignore[arg-type]
     if content is None:
         return About()
     if not isinstance(content, dict):
         raise ParameterError(
             f"{where}: `about` is a mapping.", "Write about: {size: 600, mean: 36, std: 11}."
         )
-    members(content, entries, f"{where}, about")
-    mean = None if content.get("mean") is None else number_of(content["mean"], f"{where}, about, mean")
-    size, std = (positive_of(content.get(key), f"{where}, about, {key}") for key in ("size", "std"))
-    return About(size, mean, std)
+    members(content, _ABOUT, f"{where}, about")
 
-
-def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[Groups, bool]:
-    """Labels and extra conditions; and whether the groups are declared to be all there are."""
-    by = entry.get("by") or {}
-    if not isinstance(by, dict):
-        raise ParameterError(
-            f"{where}: `by` must give each column's public list of values.",
-            "Write by: {region: [north, south]}. (Values found in the data would themselves be a disclosure.)",
-        )
-    axes: list[Groups] = []
-    for column, values in by.items():
-        if not isinstance(values, list) or not values:
+    def listed(key: str) -> list[object]:
+        values = content.get(key)
+        if columns > 1 and values is not None and (not isinstance(values, list) or len(values) != columns):
             raise ParameterError(
-                f"{where}: `by` has no values for '{column}'.", "List them: they are public."
+                f"{where}, about, {key}: there are {columns} columns.", f"Write {key}: [first, second]."
             )
-        axes.append([_value_group(str(column), value, where) for value in values])
-    if kind is StatisticKind.HISTOGRAM:
-        axes.append(_bins(entry, where))
-    elif "bins" in entry or "values" in entry:
-        raise ParameterError(f"{where} has bins, but is no histogram.", "Set kind: histogram, or use `by`.")
-    groups: Groups = []
-    for combination in itertools.product(*axes):
-        chosen = Filter()
-        for _, condition in combination:
-            chosen = chosen & condition
-        groups.append((", ".join(label for label, _ in combination), chosen))
-    return groups, bool(axes) and entry.get("complete") is True
+        return values if isinstance(values, list) and columns > 1 else [values]
 
-
-def _value_group(column: str, value: object, where: str) -> tuple[str, Filter]:
-    known = read_value(value, where)
-    return label_text(known), Filter().and_also(column, OneOf((known,)))
-
-
-def _bins(entry: Mapping[str, Any], where: str) -> Groups:
-    column, edges, values = entry.get("of"), entry.get("bins"), entry.get("values")
-    if not isinstance(column, str) or (edges is None) == (values is None):
-        raise ParameterError(
-            f"{where}: a histogram needs `of` and either `bins` (edges) or `values`.",
-            "For example of: age, bins: [0, 20, 40, 65, 100].",
-        )
-    if values is not None:
-        if not isinstance(values, list) or not values:
-            raise ParameterError(f"{where}: `values` must be a list.", "List the public values.")
-        return [_value_group(column, value, where) for value in values]
-    if not isinstance(edges, list) or len(edges) < 2:
-        raise ParameterError(f"{where}: `bins` needs at least two edges.", "For example [0, 20, 40].")
-    numbers = [number_of(edge, f"{where}, bins") for edge in edges]
-    if any(a >= b for a, b in itertools.pairwise(numbers)):
-        raise ParameterError(f"{where}: the edges of the bins must rise.", "Sort them and drop repeats.")
-    groups: Groups = []
-    for index, (start, end) in enumerate(itertools.pairwise(numbers)):
-        last = index == len(numbers) - 2
-        # The last bin holds its upper edge, as in every histogram.
-        condition = Between(start, math.nextafter(end, math.inf) if last else end)
-        groups.append((f"{number_text(start)}..{number_text(end)}", Filter().and_also(column, condition)))
-    return groups
+    means = (None if v is None else number_of(v, f"{where}, about, mean") for v in listed("mean"))
+    stds = (positive_of(v, f"{where}, about, std") for v in listed("std"))
+    return About(positive_of(content.get("size"), f"{where}, about, size"), tuple(means), tuple(stds))
 
 
 def _totals(

@@ -98,6 +98,44 @@ def rebuild(expression: Expression, change: Callable[[Expression], Expression]) 
     return change(node)
 
 
+DEEPEST_CHAIN = 150  # operations inside operations, through all equations that an equation uses
+MOST_NODES = 20_000  # of an equation with all others put in
+
+
+def in_order(formulas: Mapping[str, Expression]) -> list[str]:
+    """The names of equations, each after those that it uses. Circles are refused."""
+    sizes: dict[str, tuple[int, int]] = {}  # nodes, and how deep they are nested
+
+    def visit(equation: str, path: tuple[str, ...], above: int) -> tuple[int, int]:
+        if equation in path:
+            circle = [*path[path.index(equation) :], equation]
+            raise ParameterError(
+                f"Equations go round in a circle: {' uses '.join(circle)}.",
+                "Write one of them over statistics alone.",
+            )
+        if equation not in sizes:
+            sizes[equation] = size(formulas[equation], (*path, equation), above)
+        nodes, depth = sizes[equation]
+        if nodes > MOST_NODES or above + depth > DEEPEST_CHAIN:
+            raise ParameterError(
+                f"Equation '{(*path, equation)[0]}' is too long with the equations that it uses.",
+                "Use fewer of them.",
+            )
+        return nodes, depth
+
+    def size(node: Expression, path: tuple[str, ...], above: int) -> tuple[int, int]:
+        if node.op is Op.NAME and node.name in formulas:
+            return visit(node.name, path, above)
+        if above > DEEPEST_CHAIN:
+            return 1, 1  # refused by whoever asked
+        parts = [size(argument, path, above + 1) for argument in node.arguments]
+        return 1 + sum(nodes for nodes, _ in parts), 1 + max((depth for _, depth in parts), default=0)
+
+    for equation in formulas:
+        visit(equation, (), 0)
+    return list(sizes)
+
+
 _INFIX = {Op.ADD: 1, Op.SUBTRACT: 1, Op.MULTIPLY: 2, Op.DIVIDE: 2, Op.POWER: 4}
 
 
@@ -137,7 +175,7 @@ _BINARY: dict[type[ast.operator], Op] = {
 _FUNCTIONS = {"sqrt": Op.SQRT, "log": Op.LOG, "exp": Op.EXP, "abs": Op.ABS, "min": Op.MIN, "max": Op.MAX}
 _ALLOWED = (
     "Allowed are + - * / ** with a number as exponent, brackets, numbers, names of statistics "
-    "(a group in square brackets: mean_age[north]) and sqrt, log, exp, abs, min, max."
+    "and equations (a group in square brackets: mean_age[north]) and sqrt, log, exp, abs, min, max."
 )
 
 

@@ -14,8 +14,11 @@ from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
 from coterie.statistics.specification.shape import ValueShape, of_distribution, uniform_around
-from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
+from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 from coterie.table.checked import step_of
+
+_ASSUMED_CORRELATION = 0.5  # of two columns of which nobody says anything
+_ASSUMED_KEYS = 20  # private keys of the same frequency
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Expectations:
                 return self.size(statistic.where) * self.mean(statistic.where, statistic.columns[0])
             case StatisticKind.SUM:
                 return self._product(statistic.where, statistic.columns)
-            case StatisticKind.MEAN:
+            case StatisticKind.MEAN | StatisticKind.TRIMMED_MEAN:
                 return self.mean(statistic.where, statistic.columns[0])
             case StatisticKind.VARIANCE:
                 return self.std(statistic.where, statistic.columns[0]) ** 2
@@ -51,6 +54,12 @@ class Expectations:
                 return self.std(statistic.where, statistic.columns[0])
             case StatisticKind.PROPORTION:
                 return self._proportion(statistic)
+            case StatisticKind.COUNT_DISTINCT:
+                return min(self.specification.most_values(statistic) / 2, self.size(statistic.where))
+            case StatisticKind.KEYS:
+                return self.size(statistic.where) / _ASSUMED_KEYS
+            case kind if kind.of_two_columns:
+                return self._of_two_columns(statistic)
             case _:
                 domain = self.specification.range_of(statistic.columns[0])
                 return domain.lower + statistic.quantile * domain.width
@@ -126,7 +135,7 @@ class Expectations:
         for statistic in self._known(StatisticKind.SUM, where, column):
             if size is not None:
                 return self.specification.range_of(column).clip(self.given[statistic.name] / max(size, 1.0))
-        return next((a.mean for a in self._about(where, column) if a.mean is not None), None)
+        return self._about(where, column, "means")
 
     def std(self, where: Filter, column: str) -> float:
         stated = self.stated_std(where, column)
@@ -138,7 +147,45 @@ class Expectations:
             return abs(self.given[statistic.name])
         for statistic in self._known(StatisticKind.VARIANCE, where, column):
             return math.sqrt(abs(self.given[statistic.name]))
-        return next((a.std for a in self._about(where, column) if a.std is not None), None)
+        return self._about(where, column, "stds")
+
+    def covariance(self, where: Filter, columns: tuple[str, str]) -> float:
+        """As stated through a covariance, correlation or slope; half of the largest where one of them is asked for."""
+        stated = self.stated_covariance(where, columns)
+        if stated is not None:
+            return stated
+        asked = any(
+            s.kind.of_two_columns and set(s.columns) == set(columns) for s in self._about_group(where)
+        )
+        return _ASSUMED_CORRELATION * self._spreads(where, columns) if asked else 0.0
+
+    def stated_covariance(self, where: Filter, columns: tuple[str, str]) -> float | None:
+        if columns[0] == columns[1]:
+            return self.std(where, columns[0]) ** 2
+        for s in self._about_group(where):
+            if s.name in self.given and set(s.columns) == set(columns):
+                if s.kind is StatisticKind.COVARIANCE:
+                    return self.given[s.name]
+                if s.kind is StatisticKind.CORRELATION:
+                    return self.given[s.name] * self._spreads(where, columns)
+                if s.kind is StatisticKind.SLOPE:
+                    return self.given[s.name] * self.std(where, s.columns[1]) ** 2
+        return None
+
+    def _spreads(self, where: Filter, columns: tuple[str, ...]) -> float:
+        return math.prod(self.std(where, column) for column in columns)
+
+    def _of_two_columns(self, statistic: Statistic) -> float:
+        where, (first, second) = statistic.where, statistic.columns
+        covariance = self.covariance(where, (first, second))
+        if statistic.kind is StatisticKind.COVARIANCE:
+            return covariance
+        if statistic.kind is StatisticKind.CORRELATION:
+            return min(max(covariance / self._spreads(where, (first, second)), -1.0), 1.0)
+        slope = covariance / self.std(where, second) ** 2
+        if statistic.kind is StatisticKind.SLOPE:
+            return slope
+        return self.mean(where, first) - slope * self.mean(where, second)
 
     def shape(self, statistic: Statistic) -> ValueShape:
         """How the values around a quantile lie: as declared, with the quantile where it is expected.
@@ -179,7 +226,7 @@ class Expectations:
                 stated = self._stated_product(where, (first, second))
                 if stated is not None:
                     return stated - size * (a * means[1] + b * means[0] - a * b)
-                spread = max(size - 1.0, 0.0) * self.std(where, first) ** 2 if first == second else 0.0
+                spread = max(size - 1.0, 0.0) * self.covariance(where, (first, second))
                 return spread + size * (means[0] - a) * (means[1] - b)
         return quantile_value
 
@@ -203,15 +250,25 @@ class Expectations:
                 told = product is not None and self._stated_product(where, product) is not None
                 if squared and not told and self.stated_std(where, column) is None:
                     missing.append(f"a std of {column} of {self.std(where, column):g} with {where}")
+            pair = tuple(column for column, _ in measurement.terms)
+            if len(set(pair)) == 2 and self._stated_product(where, (pair[0], pair[1])) is None:
+                covariance = self.covariance(where, (pair[0], pair[1]))
+                if covariance and self.stated_covariance(where, (pair[0], pair[1])) is None:
+                    missing.append(f"a covariance of {' and '.join(pair)} of {covariance:g} with {where}")
         return tuple(missing)
 
-    def _about(self, where: Filter, column: str) -> list[About]:
-        return [s.about for s in self._about_group(where) if s.columns == (column,)]
+    def _about(self, where: Filter, column: str, what: str) -> float | None:
+        for s in self._about_group(where):
+            stated: tuple[float | None, ...] = getattr(s.about, what)
+            for named, value in zip(s.columns, stated, strict=False):
+                if named == column and value is not None:
+                    return value
+        return None
 
     def _product(self, where: Filter, columns: tuple[str, ...]) -> float:
         first, second = columns
         size = self.size(where)
-        spread = self.std(where, first) ** 2 * max(size - 1, 0.0) if first == second else 0.0
+        spread = self.covariance(where, (first, second)) * max(size - 1, 0.0)
         return size * self.mean(where, first) * self.mean(where, second) + spread
 
     def _proportion(self, statistic: Statistic) -> float:

@@ -14,22 +14,25 @@ from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
+from coterie.statistics.prediction.derivation import with_least_spreads
 from coterie.statistics.releasing.records import Kinds, open_records, typed
+from coterie.statistics.specification.asked_values import asked_texts
 from coterie.statistics.specification.calculus import Range
-from coterie.statistics.specification.checking import asked_texts, check, check_asked_values
-from coterie.statistics.specification.entries import (
-    expand,
+from coterie.statistics.specification.checking import check, check_asked_values, check_expected
+from coterie.statistics.specification.entries import expand, of_group
+from coterie.statistics.specification.equations import formula_of, names_in, parse
+from coterie.statistics.specification.fields import (
     members,
     number_of,
-    of_group,
     one_of,
     positive_integer,
     positive_of,
 )
-from coterie.statistics.specification.equations import formula_of, names_in, parse
 from coterie.statistics.specification.filters import Filter, read_filter
 from coterie.statistics.specification.shape import (
     DISTRIBUTIONS,
+    ENTRIES,
+    FORMS,
     ValueShape,
     from_quantiles,
     from_sample,
@@ -43,6 +46,8 @@ from coterie.statistics.specification.specification import (
     PrivacyBudget,
     RelativeTo,
     Specification,
+    Statistic,
+    StatisticKind,
 )
 
 VERSION = 1
@@ -126,7 +131,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     shapes = ShapeReader(schema, folder)
     neighbours = one_of(document.get("neighbours"), Neighbours, "`neighbours`")
     exact = neighbours.size_is_public and document.get("records") is not None
-    statistics, totals = expand(document["statistics"], exact, shapes.read)
+    statistics, totals = expand(document["statistics"], schema, exact, shapes.read)
     equations = document.get("equations") or {}
     if not isinstance(equations, dict):
         raise ParameterError("`equations` must be a mapping from names to formulas.", "Write name: formula.")
@@ -135,7 +140,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         population=str(document.get("population", "default")),
         schema=schema,
         neighbours=neighbours,
-        budget=_budget(document.get("budget")),
+        budget=_with_thresholds(_budget(document.get("budget")), statistics),
         statistics=statistics,
         equations=tuple(_equation(str(name), content) for name, content in equations.items()),
         records=positive_integer(document.get("records"), "`records`"),
@@ -151,6 +156,9 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     )
     check(specification)
     check_asked_values(specification)
+    specification = with_least_spreads(specification)
+    for statistic in specification.statistics:
+        check_expected(specification, statistic)
     return specification
 
 
@@ -164,7 +172,15 @@ def _budget(content: object) -> PrivacyBudget:
         raise ParameterError("The budget mixes units, or has a delta without an epsilon.", advice)
     if numbers.get("delta", Fraction(0)) >= Fraction(1, 10):
         raise ParameterError("delta is too large to promise anything.", "Use less than 1/records, e.g. 1e-6.")
-    return PrivacyBudget(**numbers)
+    return PrivacyBudget(numbers.get("epsilon"), numbers.get("rho"), numbers.get("delta"))
+
+
+def _with_thresholds(budget: PrivacyBudget, statistics: tuple[Statistic, ...]) -> PrivacyBudget:
+    """Half of δ is for the thresholds of private keys, where there are any; the noise has the other half."""
+    keys = sum(statistic.kind is StatisticKind.KEYS for statistic in statistics)
+    return (
+        replace(budget, keys=keys, key_delta=budget.delta / (2 * keys)) if keys and budget.delta else budget
+    )
 
 
 def _floor(content: object) -> Fraction:
@@ -257,8 +273,6 @@ def _file_text(path: Path) -> str:
 
 # `shape:` of a quantile, as written in a specification: stated quantiles, a distribution, values, or a public sample.
 
-_FORMS = ("quantiles", "distribution", "values", "sample")
-_ENTRIES = (*_FORMS, "mean", "std", "step")
 _ADVICE = (
     "Write shape: {quantiles: {0.25: 9, 0.5: 15, 0.75: 24}}, {distribution: gamma, mean: 16, std: 11}, "
     "{values: {0: 0.4, 1: 0.6}} or {sample: FILE}."
@@ -284,14 +298,14 @@ class ShapeReader:
         where: str,
     ) -> tuple[ValueShape, float]:
         """The shape, and where its quantile is expected. A mapping from labels gives each group (`label`) its own."""
-        if isinstance(content, dict) and label and not set(content) & set(_ENTRIES):
+        if isinstance(content, dict) and label and not set(content) & set(ENTRIES):
             content = of_group(content, label, where)
         place = f"{where}, shape"
         if not isinstance(content, dict):
             raise ParameterError(f"{place}: nothing is said about it.", _ADVICE)
-        members(content, _ENTRIES, place)
-        if sum(form in content for form in _FORMS) != 1:
-            raise ParameterError(f"{place}: needs exactly one of {', '.join(_FORMS)}.", _ADVICE)
+        members(content, ENTRIES, place)
+        if sum(form in content for form in FORMS) != 1:
+            raise ParameterError(f"{place}: needs exactly one of {', '.join(FORMS)}.", _ADVICE)
         if "distribution" not in content and ("mean" in content or "std" in content):
             raise ParameterError(f"{place}: `mean` and `std` belong to a `distribution`.", _ADVICE)
         bounds = self.schema[column].bounds()

@@ -130,3 +130,5 @@ def of_distribution(name: str, mean: float, std: float) -> ValueShape:
 
 
 DISTRIBUTIONS = ("normal", "lognormal", "gamma", "uniform", "exponential")
+FORMS = ("quantiles", "distribution", "values", "sample")
+ENTRIES = (*FORMS, "mean", "std", "step")  # of `shape:` in a specification

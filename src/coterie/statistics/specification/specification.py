@@ -6,17 +6,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from coterie.errors import ParameterError, counted, nearest
 from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
+from coterie.statistics.specification.asked_values import number_of_values
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
@@ -27,12 +33,33 @@ class StatisticKind(StrEnum):
     COUNT = "count"
     SUM = "sum"
     MEAN = "mean"
+    TRIMMED_MEAN = "trimmed_mean"
     VARIANCE = "variance"
     STD = "std"
+    COVARIANCE = "covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"  # of the regression of the first column on the second
+    INTERCEPT = "intercept"
     PROPORTION = "proportion"
     MEDIAN = "median"
     QUANTILE = "quantile"
     HISTOGRAM = "histogram"  # becomes one count per bin when it is read
+    COUNT_DISTINCT = "count_distinct"
+    KEYS = "counts by private keys"  # a count by a column whose values are found by the release
+
+    @property
+    def of_two_columns(self) -> bool:
+        """Covariances and what is made of them: derived from sums alone."""
+        return self in (self.COVARIANCE, self.CORRELATION, self.SLOPE, self.INTERCEPT)
+
+    @property
+    def of_keys(self) -> bool:
+        """Whether its column is looked at as values that are the same or not, not as numbers."""
+        return self in (self.COUNT_DISTINCT, self.KEYS)
+
+    @property
+    def divides_by_spread(self) -> bool:
+        return self in (self.CORRELATION, self.SLOPE, self.INTERCEPT)
 
 
 class Route(StrEnum):
@@ -81,11 +108,13 @@ class Notion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrivacyBudget:
-    """ε, or ρ, or (ε, δ): exact numbers."""
+    """ε, or ρ, or (ε, δ): exact numbers. Of δ, each count by private keys has `key_delta` for its threshold."""
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction | None = None
+    key_delta: Fraction = Fraction(0)
+    keys: int = 0  # how many such counts there are
 
     @property
     def notion(self) -> Notion:
@@ -105,7 +134,13 @@ class PrivacyBudget:
         assert given is not None
         if self.delta is None:
             return given
-        return Fraction(str(rho_for(float(given), float(self.delta))))
+        return Fraction(str(rho_for(float(given), float(self.noise_delta))))
+
+    @property
+    def noise_delta(self) -> Fraction:
+        """What thresholds leave of δ: the noise of all measurements together has this."""
+        assert self.delta is not None
+        return self.delta - self.keys * self.key_delta
 
     def __str__(self) -> str:
         if self.rho is not None:
@@ -116,11 +151,11 @@ class PrivacyBudget:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is expected of a statistic's group and column beside the statistic itself."""
+    """What is expected of a statistic's group and columns beside the statistic itself; None: nobody said."""
 
     size: float | None = None
-    mean: float | None = None
-    std: float | None = None
+    means: tuple[float | None, ...] = ()  # of each column
+    stds: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +176,10 @@ class Statistic:
     tolerance: float | None = None
     summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
+    least_stds: tuple[float, ...] = ()  # of the columns that a slope or correlation divides by
+    trim: float = 0.1  # trimmed mean: the part that is left out at each end
+    at_most: int | None = None  # count_distinct: a public bound
+    group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
 
     @property
     def counted(self) -> Filter:
@@ -165,6 +204,13 @@ class Total:
 
     parts: tuple[str, ...]
     whole: str | None
+
+
+class _Plain(yaml.SafeDumper):
+    """Without marks for what is said twice."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,6 +283,25 @@ class Specification:
     def _named(self) -> Mapping[str, Statistic]:
         return {statistic.name: statistic for statistic in self.statistics}
 
+    def to_yaml(self, beside: str | Path | None = None, notes: Iterable[str] = ()) -> str:
+        """The specification as a file would hold it.
+
+        Parameters
+        ----------
+        beside : str or Path, optional
+            Where the file will lie: a schema's file is then named as seen from there.
+        notes : iterable of str
+            Sentences that stand above it as comments.
+        """
+        document = dict(self.document)
+        if beside is not None and isinstance(document.get("schema"), str):
+            document["schema"] = os.path.relpath(document["schema"], Path(beside).resolve().parent)
+        comments = "".join(f"# {words}.\n" for words in notes)
+        body = yaml.dump(
+            document, Dumper=_Plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
+        )
+        return comments + str(body)
+
     @property
     def filters(self) -> list[Filter]:
         """Every filter that is evaluated on the records, once."""
@@ -245,18 +310,33 @@ class Specification:
 
     @property
     def added_up(self) -> frozenset[str]:
-        """The columns that statistics are computed from."""
-        return frozenset(column for s in self.statistics for column in s.columns)
+        """The columns of numbers that statistics are computed from."""
+        return frozenset(c for s in self.statistics if not s.kind.of_keys for c in s.columns)
+
+    @property
+    def keyed(self) -> frozenset[str]:
+        """The columns whose values are told apart."""
+        return frozenset(c for s in self.statistics if s.kind.of_keys for c in s.columns)
 
     @property
     def columns(self) -> frozenset[str]:
         """Every column that is measured or filtered by."""
-        return self.added_up | {column for chosen in self.filters for column, _ in chosen.conditions}
+        return (
+            self.added_up
+            | self.keyed
+            | {column for chosen in self.filters for column, _ in chosen.conditions}
+        )
 
     def range_of(self, column: str) -> Range:
         """The declared bounds of a column of numbers."""
         bounds = self.schema[column].bounds()
         return Range(bounds.lower, bounds.upper)
+
+    def most_values(self, statistic: Statistic) -> float:
+        """The public bound of a number of distinct values."""
+        column = self.schema[statistic.columns[0]]
+        bounds = (statistic.at_most, number_of_values(column, self.schema))
+        return min((float(bound) for bound in bounds if bound is not None), default=math.inf)
 
     @property
     def size(self) -> int | None:

@@ -16,18 +16,26 @@ KINDS = {
     "count": "how many records",
     "sum": "the sum of an attribute (of two: the sum of their products)",
     "mean": "the average",
+    "trimmed_mean": "the average without the extreme values",
     "variance": "the variance",
     "std": "the standard deviation",
+    "covariance": "the covariance of two attributes",
+    "correlation": "Pearson's correlation of two attributes",
+    "slope": "the slope of the regression of the first attribute on the second",
+    "intercept": "the intercept of that regression",
     "median": "the median",
     "quantile": "a quantile, such as 0.9",
     "proportion": "the share of records for which something holds",
     "histogram": "one count per bin or value",
+    "count_distinct": "how many different values occur",
 }
 NUMERIC = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 CONDITIONS = 4  # rows of the form; a condition left empty does not count
-GROUPS = 2
-_PLAIN = ("quantile", "at_least", "weight", "tolerance", "candidates")
-_NESTED = ("about", "shape")  # written as YAML, for those who know the specification
+GROUPS = 3
+_OF_TWO = ("sum", "covariance", "correlation", "slope", "intercept")
+_WORDS = ("declared", "private")  # what may stand in the place of a list of values
+_PLAIN = ("quantile", "trim", "at_least", "at_most", "least_std", "weight", "tolerance", "candidates")
+_NESTED = ("about", "shape", "totals")  # written as YAML, for those who know the specification
 
 
 LISTS = {"statistic": "statistics", "equation": "equations"}  # the part of the specification behind each form
@@ -50,7 +58,7 @@ def _statistic(form: Sent, schema: Schema) -> dict[str, Any]:
     entry: dict[str, Any] = {"kind": kind}
     columns = form.several("of") if kind not in ("count", "proportion") else []
     if columns:
-        entry["of"] = columns if kind == "sum" and len(columns) > 1 else columns[0]
+        entry["of"] = columns if kind in _OF_TWO and len(columns) > 1 else columns[0]
     where, that = _conditions(form, "where", schema), _conditions(form, "that", schema)
     by = _groups(form, schema)
     if kind == "histogram":
@@ -185,10 +193,11 @@ def _groups(form: Sent, schema: Schema) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for number in range(GROUPS):
         column = form.text(f"by-column-{number}")
-        if column:
-            found[column] = _values(form.text(f"by-values-{number}"), schema[column]) or labels_of(
-                schema[column]
-            )
+        written = form.text(f"by-values-{number}")
+        if column and written in _WORDS:
+            found[column] = written
+        elif column:
+            found[column] = _values(written, schema[column]) or labels_of(schema[column])
     return found
 
 

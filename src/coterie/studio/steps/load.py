@@ -22,9 +22,8 @@ from coterie.studio.same_in_code import SHOWN, loading_lines
 from coterie.studio.steps import STEPS
 from coterie.studio.table_cache import is_untyped, stamp
 from coterie.table.address import is_database
-from coterie.table.formats import read_sheet
 from coterie.table.hidden_files import put_file
-from coterie.table.reading import READERS, ending, ending_advice, ending_problem, neighbours
+from coterie.table.reading import READERS, ending, ending_advice, ending_problem, has_tables, neighbours
 
 router = APIRouter()
 _DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -171,6 +170,7 @@ def forget(project: Opened, jobs: Running, releases: Releasing) -> Response:
 
 
 _LONGEST = 60  # letters of a cell
+_EXACT = 2**53
 _NOTHING_YET: dict[str, Any] = {"columns": [], "new": [], "gone": [], "guessed": ""}
 
 
@@ -198,7 +198,7 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
         preview=preview,
         changed=bool(loaded and source and stamp(source) != loaded.stamp),
         untyped=source is not None and is_untyped(source),
-        workbook=source is not None and READERS.get(ending(source)) is read_sheet,
+        workbook=source is not None and has_tables(source),
         same=loading_lines(project) if loaded else [],
     )
 
@@ -241,5 +241,7 @@ def database_origin(address: str, table: str, query: str) -> Origin:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)  # SPSS stores codes as doubles
     text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from coterie.errors import CoterieError, DataError
 from coterie.schema.attributes import Attribute, Missing, Outside, Role, Schema
 from coterie.schema.dialect import Dialect
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 from coterie.studio.project import Loaded, Project
 from coterie.studio.table_cache import keep, stamp
 from coterie.studio.work import Tell
@@ -23,6 +24,10 @@ from coterie.table.reading import guess_dialect, read_table
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}\s*$"
+_HINTS = {
+    "weight": "Looks like a survey weight, by its name. Confirm it.",
+    "unit": "Looks like the number of a household or of another unit of several rows. Confirm it.",
+}
 _COMMA_NUMBER = r"^\s*[+-]?\d+,\d+\s*$"
 
 
@@ -32,12 +37,14 @@ def load(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     before = stamp(project.source) if project.source else None
     if project.state.origin.kind == "demo":
         table, draft = demo_population(), demo_schema().to_yaml()
+        suggestions: Mapping[str, str] = {}
     else:
         dialect = _declared_dialect(project) or guess_dialect(parameters["source"])
         table = _read(project, parameters, dialect)
         if not table.num_rows:
             raise DataError("The table has a header but no rows.", "Load one with at least two records.")
-        draft = draft_schema(table, dialect=dialect)
+        first = drafted(table, dialect=dialect)
+        draft, suggestions = first.text, first.suggestions
     tell(0.6, "Keeping a copy on this machine")
     digest = keep(table, project.table_path)
     tell(0.8, "Looking at the columns")
@@ -47,7 +54,8 @@ def load(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     if project.schema_path.exists():
         draft, new, gone = fitted(project.schema(), Schema.load(draft))
     project.change(loaded=loaded, schema=draft)
-    columns = [_column(name, table[name]) for name in table.column_names]
+    hints = {name: _HINTS[found] for name, found in suggestions.items()}
+    columns = [_column(name, table[name]) | {"hint": hints.get(name, "")} for name in table.column_names]
     return {"columns": columns, "new": new, "gone": gone, "guessed": _guessed(Schema.load(draft).dialect)}
 
 

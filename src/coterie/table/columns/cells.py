@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, shortened
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType
+from coterie.schema.codebook import in_ranges, ranges_of
 from coterie.table.columns.column import EXACT, canonical_number, text_of
 
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
@@ -97,6 +98,8 @@ def numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     marks = [float(mark) for mark in attribute.missing_marks if is_number(mark)]
     if marks:
         values = np.where(np.isin(values, marks), np.nan, values)
+    for lower, upper in ranges_of(attribute.missing_marks):
+        values = np.where((values >= lower) & (values <= upper), np.nan, values)
     _check_numbers(values, attribute)
     return values
 
@@ -260,13 +263,16 @@ def _first_odd(column: pa.ChunkedArray, to: pa.DataType, attribute: Attribute) -
 def codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) -> Codes:
     """Labels and truth values: the place of each in the declared list, -1 for a missing one.
 
-    A label is compared as text; where that finds none, as a number: 1, 1.0 and 1.00 are the label `1`.
+    A label is compared as text; where that finds none, as a number: 1, 1.0 and 1.00 are the label `1`; then as the words
+    that `value_labels` gives a code.
     """
     texts, places = distinct(column, attribute)
     if attribute.type is AttributeType.BOOLEAN:
         texts = [None if text is None else _TRUTH.get(text.casefold(), text) for text in texts]
-    known = {canonical_number(label): code for code, label in reversed(list(enumerate(labels)))}
-    known |= {label: code for code, label in enumerate(labels)}
+    exactly = {label: code for code, label in enumerate(labels)}
+    known = {words: exactly[code] for words, code in attribute.codes_by_words.items() if code in exactly}
+    known |= {canonical_number(label): code for code, label in reversed(list(enumerate(labels)))}
+    known |= exactly
     # -2 marks a label that nobody declared.
     lookup = np.array(
         [-1 if text is None else known.get(text, known.get(canonical_number(text), -2)) for text in texts]
@@ -301,10 +307,15 @@ def distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | 
             f"Column '{attribute.name}' holds {_name(kind)}, which has no labels.",
             "Convert it to text first.",
         ) from None
-    missing = {"", *attribute.missing_marks}
-    trimmed = [text.strip() if text else None for text in texts]
+    missing, ranges = {"", *attribute.missing_marks}, ranges_of(attribute.missing_marks)
+    missing |= {
+        words
+        for words, code in attribute.codes_by_words.items()
+        if code in missing or in_ranges(code, ranges)
+    }
+    trimmed = [text.strip() if text else "" for text in texts]
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return [None if text in missing else text for text in trimmed], places
+    return [None if text in missing or in_ranges(text, ranges) else text for text in trimmed], places
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -340,7 +351,7 @@ def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedAr
 def kept_gaps(column: pa.ChunkedArray, attribute: Attribute) -> NDArray[np.bool_]:
     """What is missing in a column that is released as it is: nulls, NaN, and the schema's marks, however it is stored."""
     column = _plain(column)
-    if is_text(column.type):
+    if is_text(column.type) and not ranges_of(attribute.missing_marks):
         column = without_marks(column, attribute)
     elif attribute.missing_marks and not pa.types.is_nested(column.type) and not _is_bytes(column.type):
         texts, places = distinct(column, attribute)

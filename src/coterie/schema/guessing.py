@@ -1,0 +1,323 @@
+"""What a column of a survey or register probably is: from its cells, its name, and the dictionary of its file.
+
+Every outcome is a guess for a draft, to be confirmed by a person who knows the codebook. Nothing of it decides how a release
+reads its cells. Codes proposed as missing come from lists that anybody knows (97, 98, 99, -9, …), never any other value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coterie.schema import survey_words as words_of
+from coterie.schema.attributes import AttributeType, Role
+from coterie.schema.codebook import Variable
+from coterie.schema.missing_codes import ENOUGH, is_marked, marked, special_codes
+
+MOST_LABELS = 100
+_FEW = 12  # distinct whole numbers that are probably codes
+_SOME = 30  # as many, where each of them is frequent
+_MANY = 1000  # labels of a classification
+_LONG_TEXT = 40  # letters, on average
+_ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
+_OTHER_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+_UNNAMED = (
+    "The file's dictionary does not name every code that occurs: complete value_labels, or correct the file."
+)
+_DATE_NOTE = "Looks like dates: write them like 2026-01-31 in the file, and `type: date` here."
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One column of a draft."""
+
+    type: AttributeType | None  # None: no type is needed, the column is dropped
+    role: Role = Role.PROTECT
+    marks: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # from the dictionary of the file
+    words: dict[str, str] = field(default_factory=dict)  # its labels of values
+    suggestion: str = ""  # weight or unit: what another entry of the schema may say
+    notes: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()  # labels that occur
+
+
+def guess_column(name: str, column: pa.ChunkedArray, variable: Variable) -> Guess:
+    words = words_of.parts(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return Guess(AttributeType.BOOLEAN)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return Guess(AttributeType.DATE if pa.types.is_date(kind) else AttributeType.TIMESTAMP)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _numbers(words, column, variable)
+    if pa.types.is_null(kind):  # no cell, so no type yet: a number may well come
+        return Guess(AttributeType.CONTINUOUS, notes=("Every cell is empty; consider dropping it.",))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+        return _texts(words, column.cast(pa.large_string()), variable)
+    return Guess(None, Role.IDENTIFIER, notes=("Neither numbers, text, dates nor truth values: dropped.",))
+
+
+def guess_as(kind: AttributeType, column: pa.ChunkedArray) -> Guess:
+    """What else is to be said of a column whose type is known: which labels occur, where they are few enough."""
+    if kind.ranged or kind is AttributeType.BOOLEAN:
+        return Guess(kind)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        texts = pc.unique(column.drop_null()).cast(pa.string()).to_pylist()
+    except pa.ArrowException:
+        return Guess(kind)
+    labels = sorted({text.strip() for text in texts} - {""})
+    few = 2 <= len(labels) <= MOST_LABELS and len(labels) <= max(2, len(column) // 5)
+    return Guess(kind, found=tuple(labels) if few else ())
+
+
+# Numbers: codes, counts, measures, numbers of persons.
+
+
+def _numbers(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) -> Guess:
+    values = np.asarray(column.drop_null().cast(pa.float64(), safe=False).to_numpy())
+    finite = np.isfinite(values)
+    values = values[finite]
+    plain = AttributeType.INTEGER if pa.types.is_integer(column.type) else AttributeType.CONTINUOUS
+    if not len(values):
+        return Guess(plain, notes=("This column holds no finite number; drop it, or fill its bounds.",))
+    distinct, counts = np.unique(values, return_counts=True)
+    whole = pa.types.is_integer(column.type) or (bool(finite.all()) and _all_whole(distinct))
+    marks = special_codes(distinct, counts, words, variable, whole=whole)
+    keep = ~marked(distinct, marks)
+    distinct, counts = distinct[keep], counts[keep]
+    if pa.types.is_decimal(column.type) and column.type.scale:
+        whole = False
+    return _number_guess(words, variable, distinct, counts, marks, whole=whole)
+
+
+def _all_whole(values: Any) -> bool:
+    return bool((values == np.rint(values)).all()) and max(-values[0], values[-1]) <= 2**53
+
+
+def _number_guess(
+    words: tuple[str, ...],
+    variable: Variable,
+    distinct: Any,
+    counts: Any,
+    marks: tuple[str, ...],
+    *,
+    whole: bool,
+) -> Guess:
+    plain = AttributeType.INTEGER if whole else AttributeType.CONTINUOUS
+    rows = int(counts.sum())
+    if not rows:
+        return Guess(plain, marks=marks, words=variable.value_labels, notes=("No cell holds an answer.",))
+    labels = {code: text for code, text in variable.value_labels.items() if not is_marked(code, marks)}
+    if len(distinct) == 1:
+        return Guess(
+            plain,
+            marks=marks,
+            words=variable.value_labels,
+            notes=("Every row holds the same number; consider dropping it.",),
+        )
+    if whole and labels:
+        listed = _listed(labels, distinct)
+        if listed is not None:
+            ordered = (
+                variable.measure == "ordinal"
+                or words_of.is_scale(list(labels.values()))
+                or len(listed) > len(labels)
+            )
+            kind = AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL
+            return Guess(kind, marks=marks, labels=listed, words=variable.value_labels)
+    if words_of.is_weight(words, variable.label) and distinct[0] >= 0 and not _of_bodies(distinct, counts):
+        return Guess(plain, marks=marks, suggestion="weight")
+    if whole and _are_dates(distinct):
+        return Guess(plain, marks=marks, notes=(_DATE_NOTE,))
+    if whole and (dropped := _number_of_a_person(words, variable.label, distinct, rows)) is not None:
+        return dropped
+    quantity = words_of.is_quantity(words, variable.label)
+    if whole and not quantity and _are_codes(words, variable, distinct, counts):
+        marked = words_of.names(words, words_of.MARK_NOTE) or variable.measure == "ordinal"
+        kind = AttributeType.ORDINAL if marked else AttributeType.CATEGORICAL
+        found = tuple(str(int(value)) for value in distinct)
+        notes = (_UNNAMED,) if labels else ()
+        return Guess(kind, marks=marks, words=variable.value_labels, found=found, notes=notes)
+    return Guess(plain, marks=marks, words=variable.value_labels)
+
+
+def _are_dates(distinct: Any) -> bool:
+    """19801231 and the like."""
+    if distinct[0] < 18_000_101 or distinct[-1] > 21_001_231 or len(distinct) < 5:
+        return False
+    month, day = distinct // 100 % 100, distinct % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
+
+
+def _of_bodies(distinct: Any, counts: Any) -> bool:
+    """Kilograms or pounds of grown-ups: in the middle, and not far apart."""
+    mean = np.average(distinct, weights=counts)
+    spread = np.sqrt(np.average((distinct - mean) ** 2, weights=counts))
+    return bool(50 <= mean <= 200 and spread <= 0.3 * mean and distinct[-1] <= 450)
+
+
+def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
+    """All codes of the domain, where the dictionary says them; None where it only names a few numbers."""
+    try:
+        codes = {float(code): code for code in labels}
+    except ValueError:
+        return None
+    if set(distinct.tolist()) <= set(codes):
+        return tuple(labels) if len(labels) > 1 else None
+    # Only the ends of a scale have words: 0 = not at all, 10 = completely.
+    lower, upper = min(codes), max(codes)
+    inside = lower <= distinct[0] and distinct[-1] <= upper
+    if inside and len(codes) > 1 and upper - lower <= 10:
+        return tuple(str(code) for code in range(int(lower), int(upper) + 1))
+    return None
+
+
+def _number_of_a_person(words: tuple[str, ...], label: str, distinct: Any, rows: int) -> Guess | None:
+    unique = len(distinct) / rows
+    several = len(distinct) > max(_SOME, rows // 50) and rows >= ENOUGH
+    if words_of.is_unit(words, label) and several:
+        return Guess(None, Role.IDENTIFIER, suggestion="unit" if unique < 0.98 else "")
+    named = words_of.is_identifier(words, label)
+    if unique < 0.95:
+        return Guess(None, Role.IDENTIFIER, suggestion="unit") if named and several else None
+    digits = {len(str(abs(int(value)))) for value in (distinct[0], distinct[-1])}
+    dense = distinct[-1] - distinct[0] + 1 <= 1.5 * rows
+    long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50
+    measured = words_of.is_quantity(tuple(word for word in words if word not in ("number", "num")), label)
+    if (named and rows >= 10) or (rows >= ENOUGH and (dense or long) and not measured):
+        return Guess(None, Role.IDENTIFIER, notes=("A number that differs from row to row: dropped.",))
+    return None
+
+
+def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts: Any) -> bool:
+    rows, number = int(counts.sum()), len(distinct)
+    if distinct[0] < 0 or variable.measure == "scale" or rows < ENOUGH:
+        return False
+    if variable.measure in ("nominal", "ordinal") and number <= MOST_LABELS:
+        return True
+    if number > max(2, rows // 5):
+        return False
+    if number <= _FEW:
+        return True
+    if words_of.names(words, words_of.CODE):
+        return number <= _MANY
+    dense = distinct[-1] - distinct[0] < 2 * number and distinct[-1] <= 99
+    return number <= _SOME and rows >= 20 * number and dense and not _has_one_peak(counts)
+
+
+def _has_one_peak(counts: Any) -> bool:
+    """As ages and counts have; codes rise and fall as they come, or are equally frequent."""
+    steps = np.diff(counts.astype(float))
+    clear = np.abs(steps) > 2.5 * np.sqrt(counts[1:] + counts[:-1])
+    ways = np.sign(steps[clear])
+    return len(ways) >= 2 and int((ways[1:] != ways[:-1]).sum()) <= 1
+
+
+# Text: labels, dates, numbers with a mark among them, names, free text.
+
+
+def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) -> Guess:
+    trimmed = pc.utf8_trim_whitespace(column.drop_null())
+    trimmed = trimmed.filter(pc.not_equal(trimmed, pa.scalar("", trimmed.type)))
+    rows = len(trimmed)
+    if variable.labels:
+        gaps = tuple(label for label in variable.labels if words_of.means_missing(label))
+        labels = tuple(label for label in variable.labels if label not in gaps)
+        ordered = variable.measure == "ordinal" or words_of.is_scale(labels)
+        return Guess(
+            AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=gaps, labels=labels
+        )
+    if not rows:
+        return Guess(AttributeType.CATEGORICAL, notes=("Every cell is empty; consider dropping it.",))
+    counted = pc.value_counts(trimmed)
+    texts = counted.field("values")
+    often = np.asarray(counted.field("counts").to_numpy())
+    gaps = (
+        tuple(sorted(text for text in texts.to_pylist() if words_of.is_gap(text)))
+        if len(texts) <= 10_000
+        else ()
+    )
+    told = tuple(code for code, text in variable.value_labels.items() if words_of.means_missing(text))
+    marks = tuple(dict.fromkeys((*variable.missing, *told, *gaps)))
+    kept = pc.invert(pc.is_in(texts, pa.array(marks, texts.type)))
+    texts, often = texts.filter(kept), often[np.asarray(kept)]
+    if not len(texts):
+        return Guess(
+            AttributeType.CATEGORICAL, marks=marks, notes=("No cell says anything; consider dropping it.",)
+        )
+    if pc.all(pc.match_substring_regex(texts, _ISO)).as_py():
+        timed = pc.any(pc.greater(pc.utf8_length(texts), 10)).as_py()
+        return Guess(AttributeType.TIMESTAMP if timed else AttributeType.DATE, marks=marks)
+    if pc.all(pc.match_substring_regex(texts, _OTHER_DATE)).as_py():
+        return Guess(None, Role.IDENTIFIER, notes=(_DATE_NOTE,))
+    if words_of.is_identifier(words, variable.label) and len(texts) > max(2, rows // 20):
+        repeated = "unit" if len(texts) < 0.95 * rows else ""
+        return Guess(
+            None, Role.IDENTIFIER, suggestion=repeated, notes=("Names people, by its own name: dropped.",)
+        )
+    codes = {code: text for code, text in variable.value_labels.items() if code not in marks}
+    if codes and set(texts.to_pylist()) <= set(codes):
+        return Guess(AttributeType.CATEGORICAL, marks=marks, labels=tuple(codes), words=variable.value_labels)
+    if (mixed := _mostly_numbers(words, variable, texts, often, marks)) is not None:
+        return mixed
+    return _labels(words, texts, often, marks)
+
+
+def _mostly_numbers(
+    words: tuple[str, ...], variable: Variable, texts: pa.Array, often: Any, marks: tuple[str, ...]
+) -> Guess | None:
+    """Numbers that a mark such as NA has made text; or numbers among which other things stand."""
+    numbers = pc.match_substring_regex(texts, _NUMBER)
+    share = often[np.asarray(numbers)].sum() / often.sum()
+    zeros = pc.any(pc.match_substring_regex(texts, "^0[0-9]+$")).as_py()
+    if share == 1 and marks and not zeros:
+        values, places = np.unique(np.asarray(texts.cast(pa.float64())), return_inverse=True)
+        counts = np.bincount(places, weights=often).astype(np.int64)
+        whole = _all_whole(values)
+        more = special_codes(values, counts, words, variable, whole=whole)
+        keep = ~marked(values, more)
+        return _number_guess(words, variable, values[keep], counts[keep], (*marks, *more), whole=whole)
+    if 0.5 <= share < 1 and len(texts) > _SOME:
+        return Guess(
+            None,
+            Role.IDENTIFIER,
+            notes=(
+                "Most cells are numbers, some are not: dropped unless you change this.",
+                "Do some mean 'missing'? Name them in missing_marks.",
+            ),
+        )
+    return None
+
+
+def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[str, ...]) -> Guess:
+    rows, number = int(often.sum()), len(texts)
+    few = 2 <= number <= MOST_LABELS and number <= max(2, rows // 5)
+    unit = words_of.is_unit(words) and number > _SOME
+    length = float((np.asarray(pc.utf8_length(texts)) * often).sum() / rows)
+    spaces = pc.match_substring(texts, " ")
+    classified = number <= _MANY and rows >= 5 * number and length <= 16 and not pc.any(spaces).as_py()
+    coded = words_of.names(words, words_of.CODE) and number <= _MANY and rows >= 2 * number
+    if unit and rows > number:
+        return Guess(None, Role.IDENTIFIER, suggestion="unit")
+    if few or classified or coded:
+        found = tuple(sorted(texts.to_pylist()))
+        ordered = words_of.is_scale(found) and number <= _FEW
+        return Guess(
+            AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=marks, found=found
+        )
+    if length > _LONG_TEXT:
+        return Guess(None, Role.IDENTIFIER, notes=("Free text, which may name people: dropped.",))
+    return Guess(
+        None, Role.IDENTIFIER, notes=("Text that differs from row to row: dropped unless you change this.",)
+    )

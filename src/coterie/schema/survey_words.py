@@ -1,0 +1,159 @@
+"""Words by which surveys and registers name things: weights, households, numbers of persons, marks of missing values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Parts of column names, in English and a few neighbours.
+IDENTIFIER = _set(
+    "id ids uid uuid pid caseid casenr caseno ident identifier idno idnr serial serialno record recordno respid respnr "
+    "respondent personid persnr persnum persid pnr ssn mrn iban email mail phone telephone mobile name "
+    "firstname lastname surname forename vorname nachname address street strasse username passport licence ahv lfdnr "
+    "seqn sequ idperson idind studentid patientid matrikel"
+)
+UNIT = _set(
+    "household households hh hhid hhnr hhno hhnum hid hserial haushalt haushaltid hhseq menage foyer hogar family familyid "
+    "dwelling cluster psu firm firmid company enterprise employer school schoolid class classid patient patientid"
+)
+WEIGHT = _set(
+    "weight weights wgt wgts wt wght weigth weighting pweight dweight aweight pspwght pweigt hhweight perweight hhwt perwt "
+    "fnlwgt afnlwgt gewicht poids peso pond ponderation ponderacion expansion grossing fweight svywt coeff"
+)
+_WEIGHT = re.compile(r"wg?t[a-z0-9]*$")
+_NUMBERED = ("id", "no", "nr", "num", "number", "code", "key", "serial", "seq", "ident", "identification")
+_QUANTITY_LABEL = re.compile(
+    r"(age\b|number of|how many|how much|years? of|hours|minutes|total|amount|monthly|weekly|net |gross )",
+    re.IGNORECASE,
+)
+_COUNT = ("n", "num", "no", "nr", "anz", "nb")
+_BODY = _set("kg kilo kilos lb lbs pound pounds body birth bmi gram grams g koerper")
+# What is counted or measured: a number, however few of them occur.
+QUANTITY = _set(
+    "age alter years year hours hour minutes min mins days day weeks months count number num size children kids persons "
+    "people members rooms cars visits times units amount income wage salary earnings pay price cost costs tax rent "
+    "turnover height length distance km points score bmi weight kg cm mm temperature pressure dose rate ratio percent pct "
+    "share sales expenditure spending revenue value total tot sum quantity qty duration los stays beds jahre stunden anzahl "
+    "kinder einkommen lohn miete groesse punkte cigarettes drinks siblings episodes"
+)
+# What is coded: labels, however many of them occur.
+CODE = _set(
+    "code codes isco isco08 nace isic nuts lau region reg country cntry state county district municipality commune canton "
+    "department dept postcode postal zip plz icd icd10 atc drg ward clinic occupation occ industry sector ind branch "
+    "nationality citizenship birthplace cob language religion ethnicity race isced field subject course diagnosis diag type "
+    "status sex gender geschlecht land kreis gemeinde beruf station"
+)
+MARK_NOTE = _set("mark marks grade grades note grading")
+_CHANGE = _set(
+    "change diff difference balance delta growth profit gain loss temperature latitude longitude lat lon"
+)
+# Texts that mean 'missing' wherever they stand among other cells.
+GAPS = _set(
+    "? ?? - -- --- . .. n/a na n.a. nan null (missing) missing #n/a unknown refused k.a. k.a n/k n.s. n.r. s/d dk dk/na"
+) | {
+    "not stated",
+    "not available",
+    "no answer",
+    "don't know",
+    "dont know",
+    "keine angabe",
+    "not applicable",
+    "no data",
+}
+_MISSING_WORDS = re.compile(
+    r"refus|don.?t\s+know|do not know|no\s+answer|not\s+applicable|not\s+ascertained|\bn/?a\b|missing|not\s+stated|"
+    r"inapplicable|no\s+response|non.?response|unknown|not\s+available|not\s+known|can.?t\s+say|prefer\s+not|keine\s+angabe|"
+    r"wei(?:ß|ss)\s+nicht|verweigert|trifft\s+nicht\s+zu|sans\s+r[ée]ponse|ne\s+sait\s+pas|no\s+sabe|no\s+contesta|"
+    r"not\s+asked|not\s+reported|undetermined|implausible|not\s+in\s+universe|skip",
+    re.IGNORECASE,
+)
+# Words of which an ordered scale is made.
+_SCALE = re.compile(
+    r"agree|satisf|\bnever\b|\brarely\b|\bseldom\b|\bsometimes\b|\boften\b|\balways\b|\bpoor\b|\bfair\b|\bgood\b|\bbad\b|"
+    r"excellent|\blow(?:er|est)?\b|\bmedium\b|\bmiddle\b|\bhigh(?:er|est)?\b|\bvery\b|not at all|a little|quite|somewhat|"
+    r"extremely|important|likely|\bless\b|\bmore\b|\bfewer\b|under|over|up to|at least|or more|and more|"
+    r"primary|secondary|tertiary|bachelor|master|doctor|daily|weekly|monthly|every day|"
+    r"occasional|a few|most|times|once|twice|"
+    r"\bnone\b|\bsome\b|\ball\b|\bmild\b|\bmoderate\b|\bsevere\b|trifft|stimme|selten|manchmal|immer|nie\b|sehr|gut|schlecht|"
+    r"^[<>≤≥]|[0-9]\s*(?:-|–|to|bis)\s*[0-9]",
+    re.IGNORECASE,
+)
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """`hhWeight_2` → hh, weight, 2: at capitals, digits and signs."""
+    split = re.sub(r"([a-zäöü])([A-ZÄÖÜ])", r"\1 \2", name)
+    return tuple(part for part in re.split(r"[^a-zäöüß0-9]+", split.lower()) if part)
+
+
+def names(words: Sequence[str], kinds: frozenset[str]) -> bool:
+    """Whether one of the parts, or all together, is such a word, or begins or ends with a long one (`hhsize`)."""
+    candidates = {*words, *(word.rstrip("0123456789") for word in words), "".join(words)}
+    return not candidates.isdisjoint(kinds) or any(
+        word.startswith(kind) or word.endswith(kind) for word in words for kind in kinds if len(kind) >= 4
+    )
+
+
+def is_quantity(words: Sequence[str], label: str = "") -> bool:
+    """`n_children` counts, whatever it counts; and so says a label such as 'Number of rooms'."""
+    counted = (len(words) > 1 and words[0] in _COUNT) or not QUANTITY.isdisjoint(words)
+    if counted or not CODE.isdisjoint(words):  # `country` begins as `count` does
+        return counted
+    return names(words, QUANTITY) or bool(_QUANTITY_LABEL.match(label))
+
+
+def is_weight(words: Sequence[str], label: str = "") -> bool:
+    said = "weight" in parts(label) or "weighting" in parts(label)
+    named = said or names(words, WEIGHT) or any(map(_WEIGHT.match, words))
+    return named and not names((*words, *parts(label)), _BODY)
+
+
+def is_identifier(words: Sequence[str], label: str = "") -> bool:
+    said = not {"id", "identification", "identifier", "serial"}.isdisjoint(parts(label))
+    return (said or names(words, IDENTIFIER)) and not is_quantity(words, label)
+
+
+def is_unit(words: Sequence[str], label: str = "") -> bool:
+    """The number of a household, school or firm: `hh`, `household_id`; not the size or the income of one."""
+    return _is_unit(words) or (_is_unit(parts(label)) and is_identifier((), label))
+
+
+def _is_unit(words: Sequence[str]) -> bool:
+    if not words or words[0] in _COUNT or words[0] in ("number", "size"):
+        return False
+    last = words[-1]
+    whole = last.rstrip("0123456789") in UNIT or any(last == unit + end for unit in UNIT for end in _NUMBERED)
+    return whole or (last in _NUMBERED and not UNIT.isdisjoint(words[:-1]))
+
+
+def is_change(words: Sequence[str]) -> bool:
+    return names(words, _CHANGE)
+
+
+def means_missing(label: str) -> bool:
+    """Whether a value label says that there is no answer."""
+    return bool(_MISSING_WORDS.search(label)) or label.strip().casefold() in GAPS
+
+
+def are_gaps(texts: pa.Array | pa.ChunkedArray) -> Any:
+    """Which of the texts mean 'missing' wherever they stand."""
+    return pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), pa.array(sorted(GAPS), texts.type))
+
+
+def is_gap(text: str) -> bool:
+    return text.strip().casefold() in GAPS
+
+
+def is_scale(labels: Sequence[str]) -> bool:
+    """Whether most of the labels (three at least) are steps of a scale."""
+    steps = sum(bool(_SCALE.search(label)) for label in labels)
+    return len(labels) >= 3 and steps >= 0.6 * len(labels)

@@ -1,0 +1,118 @@
+"""The values that filters and groups ask for, seen against the schema: what each means for its column.
+
+Nothing here opens any data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from coterie.errors import SchemaError, nearest
+from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
+from coterie.schema.domain import as_number, typed_bound
+from coterie.schema.taxonomy.loading import declared_taxonomy
+from coterie.statistics.prediction.value_grid import ValueGrid
+from coterie.statistics.specification.filters import Between, Condition, Value
+from coterie.table.checked import MISSING_LABEL, step_of
+from coterie.table.columns.column import canonical_number as canonical
+
+MISSING = "\x00missing"  # no text of a file or a filter
+_TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
+
+
+def is_labelled(attribute: Attribute, asked: set[str]) -> bool:
+    """Whether a filter's column is read as labels: it has them, or texts are asked of a column without bounds."""
+    if not attribute.type.ranged:
+        return True
+    return attribute.domain is None and attribute.type is AttributeType.CONTINUOUS and bool(asked)
+
+
+def asked_texts(condition: Condition) -> set[str]:
+    """Texts that a column without declared labels is asked for."""
+    if isinstance(condition, Between):
+        return set()
+    return {canonical(value.strip()) for value in condition.values if isinstance(value, str)}
+
+
+def asked_labels(attribute: Attribute, folder: Path) -> tuple[str, ...] | None:
+    """The declared labels; None where nobody declared any."""
+    if attribute.type is AttributeType.BOOLEAN:
+        return ("false", "true")
+    if attribute.categories is None:
+        return None
+    if attribute.categories.labels is not None:
+        return attribute.categories.labels
+    return tuple(declared_taxonomy(attribute.categories, folder).categories)
+
+
+def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Condition:
+    """The condition in the values of the typed column: labels as declared, or numbers."""
+    if isinstance(condition, Between):
+        return condition
+    texts = asked_texts(condition)
+    if not is_labelled(attribute, texts):
+        return replace(condition, values=tuple(_asked_number(value, attribute) for value in condition.values))
+    labels = asked_labels(attribute, schema.folder)
+    return replace(
+        condition, values=tuple(_asked_label(value, attribute, labels) for value in condition.values)
+    )
+
+
+def _asked_number(value: Value, attribute: Attribute) -> Value:
+    if isinstance(value, str) and value in attribute.missing_marks:
+        return MISSING
+    moments = attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
+    try:
+        if isinstance(value, str) and moments:
+            number = as_number(typed_bound(value, timestamp=attribute.type is AttributeType.TIMESTAMP))
+        else:
+            number = float(value)
+    except (TypeError, ValueError):
+        raise SchemaError(
+            f"A filter asks for '{attribute.name}' = '{value}', which is not a {attribute.type.value} value.",
+            "Correct the filter, or the attribute's type.",
+        ) from None
+    domain = attribute.domain
+    if domain is not None and not domain.lower <= number <= domain.upper:
+        raise SchemaError(
+            f"A filter asks for '{attribute.name}' = {value}, which lies outside its declared domain.",
+            "Correct the filter, or the domain.",
+        )
+    if attribute.type is AttributeType.INTEGER and not number.is_integer():
+        raise SchemaError(
+            f"A filter asks for '{attribute.name}' = {value}, but it has whole numbers only: nobody matches.",
+            "Write a whole number, or a range: {from: …, below: …}.",
+        )
+    return number
+
+
+def _asked_label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -> str:
+    text = value.strip() if isinstance(value, str) else canonical(repr(value))
+    if text in attribute.missing_marks:
+        return MISSING_LABEL if attribute.missing is Missing.OWN_CATEGORY else MISSING
+    if labels is None or text in labels:
+        return canonical(text) if labels is None else text
+    if attribute.missing is Missing.OWN_CATEGORY and text == MISSING_LABEL:
+        return MISSING_LABEL
+    if attribute.type is AttributeType.BOOLEAN and text.casefold() in _TRUTH:
+        return _TRUTH[text.casefold()]
+    for label in labels:
+        if canonical(label) == canonical(text):
+            return label
+    tree = attribute.categories is not None and attribute.categories.taxonomy is not None
+    place = "categories of the taxonomy" if tree else "labels"
+    raise SchemaError(
+        f"A filter asks for '{attribute.name}' = '{text}', which is not among the {place} that the schema declares.",
+        nearest(text, labels),
+    )
+
+
+def number_of_values(attribute: Attribute, schema: Schema) -> int | None:
+    """How many different values the column can have, as far as the schema tells; None: nobody has said."""
+    labels = asked_labels(attribute, schema.folder)
+    if labels is not None:
+        return len(labels) + (attribute.missing is Missing.OWN_CATEGORY)
+    if attribute.domain is None or step_of(attribute) is None:
+        return None
+    return ValueGrid.of_attribute(attribute).steps + 1

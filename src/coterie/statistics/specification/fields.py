@@ -1,0 +1,61 @@
+"""Single fields of a specification → values. Each fault says where it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from coterie.errors import ParameterError, nearest
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def members(content: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
+    """Refuse entries that mean nothing."""
+    known = list(known)
+    for entry in content:
+        if entry not in known:
+            raise ParameterError(f"{where} has an unknown entry '{entry}'.", nearest(str(entry), known))
+
+
+def one_of(value: object, choices: type[Choice], where: str) -> Choice:
+    if isinstance(value, choices):
+        return value
+    known = [choice.value for choice in choices]
+    if value is None:
+        raise ParameterError(f"{where} is missing.", f"Choose one of: {', '.join(known)}.")
+    if str(value) not in known:
+        raise ParameterError(f"{where} is not one that Coterie knows.", nearest(str(value), known))
+    return choices(str(value))
+
+
+def number_of(value: object, where: str, at_least: float = -math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ParameterError(f"{where} is not a number.", "Write a number.")
+    try:
+        number = float(value)
+    except ValueError:
+        raise ParameterError(f"{where} is not a number.", "Write a number.") from None
+    if not math.isfinite(number) or number < at_least:
+        raise ParameterError(f"{where} is out of range.", f"Write a finite number of at least {at_least:g}.")
+    return number
+
+
+def positive_of(value: object, where: str) -> float | None:
+    """An optional positive number."""
+    if value is None:
+        return None
+    number = number_of(value, where)
+    if number <= 0:
+        raise ParameterError(f"{where} must be greater than 0.", "Write a positive number.")
+    return number
+
+
+def positive_integer(value: object, where: str, at_least: int = 1) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ParameterError(f"{where} must be a whole number of at least {at_least}.", "Correct that entry.")
+    return value

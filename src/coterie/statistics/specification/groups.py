@@ -1,0 +1,226 @@
+"""The groups that a statistic is published for: one per combination of values or bins, and the totals over them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.errors import ParameterError, SchemaError, nearest
+from coterie.schema.attributes import Schema
+from coterie.schema.taxonomy.loading import declared_taxonomy
+from coterie.statistics.specification.asked_values import asked_labels
+from coterie.statistics.specification.fields import number_of
+from coterie.statistics.specification.filters import (
+    Between,
+    Filter,
+    OneOf,
+    label_text,
+    number_text,
+    read_value,
+)
+from coterie.statistics.specification.specification import StatisticKind
+
+ALL = "all"  # what a group column says in the row of a total
+DECLARED = "declared"  # every label that the schema has
+PRIVATE = "private"  # the release finds the values, and shows those that many records have
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value, bin or total along one column; `covers`: the places of the values that it holds."""
+
+    column: str
+    text: str
+    label: str  # as it stands in name[…]
+    where: Filter
+    covers: frozenset[int]
+
+
+@dataclass(frozen=True)
+class StatisticGroup:
+    choices: tuple[Choice, ...] = ()
+    total: bool = False
+
+    @property
+    def label(self) -> str:
+        return ", ".join(choice.label for choice in self.choices)
+
+    @property
+    def where(self) -> Filter:
+        chosen = Filter()
+        for choice in self.choices:
+            chosen = chosen & choice.where
+        return chosen
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        return tuple((choice.column, choice.text) for choice in self.choices)
+
+    def holds(self, other: StatisticGroup) -> bool:
+        return all(b.covers <= a.covers for a, b in zip(self.choices, other.choices, strict=True))
+
+
+def private_key(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> str | None:
+    """The column by whose values a count is asked, where these are not public."""
+    by = entry.get("by")
+    if not isinstance(by, dict) or PRIVATE not in by.values():
+        return None
+    if kind is not StatisticKind.COUNT:
+        raise ParameterError(
+            f"{where}: only a count can be by private keys.",
+            "Write kind: count, or list the public values of the column under `by`.",
+        )
+    if len(by) > 1:
+        raise ParameterError(
+            f"{where}: a private key stands alone under `by`.",
+            "Choose records by the other columns with `where`, one statistic for each.",
+        )
+    for name in ("totals", "complete", "at_least"):
+        if entry.get(name):
+            raise ParameterError(
+                f"{where} is by private keys, of which some are not shown: it has no `{name}`.", "Drop it."
+            )
+    if isinstance(entry.get("expected"), dict):
+        raise ParameterError(
+            f"{where} is by private keys, so nothing can be said of one of them.",
+            "Write expected: a typical count, or leave it out.",
+        )
+    return str(next(iter(by)))
+
+
+def groups_of(
+    entry: Mapping[str, Any], kind: StatisticKind, schema: Schema, where: str
+) -> tuple[StatisticGroup, ...]:
+    """The finest groups first, then the totals that are asked for."""
+    by = entry.get("by") or {}
+    if not isinstance(by, dict):
+        raise ParameterError(
+            f"{where}: `by` must give each column's public list of values.",
+            "Write by: {region: [north, south]}. (Values found in the data would themselves be a disclosure.)",
+        )
+    axes = [_values(str(column), values, schema, where) for column, values in by.items()]
+    if kind is StatisticKind.HISTOGRAM:
+        axes.append(_bins(entry, where))
+    elif "bins" in entry or "values" in entry:
+        raise ParameterError(f"{where} has bins, but is no histogram.", "Set kind: histogram, or use `by`.")
+    finest = [StatisticGroup(choices) for choices in itertools.product(*axes)]
+    return (*finest, *_totals(entry.get("totals", False), axes, schema, where))
+
+
+def _values(column: str, values: object, schema: Schema, where: str) -> list[Choice]:
+    if values == DECLARED:
+        values = list(asked_labels(schema[column], schema.folder) or ())
+        if not values:
+            raise SchemaError(
+                f"{where}: the schema declares no labels for '{column}'.",
+                "Write categories: {labels: […]} for it, or list the values under `by`.",
+            )
+    if not isinstance(values, list) or not values:
+        raise ParameterError(f"{where}: `by` has no values for '{column}'.", "List them: they are public.")
+    return [_value(column, value, place, where) for place, value in enumerate(values)]
+
+
+def _value(column: str, value: object, place: int, where: str) -> Choice:
+    known = read_value(value, where)
+    text = known if isinstance(known, str) else number_text(known)
+    chosen = Filter().and_also(column, OneOf((known,)))
+    return Choice(column, text, label_text(known), chosen, frozenset({place}))
+
+
+def _bins(entry: Mapping[str, Any], where: str) -> list[Choice]:
+    column, edges, values = entry.get("of"), entry.get("bins"), entry.get("values")
+    if not isinstance(column, str) or (edges is None) == (values is None):
+        raise ParameterError(
+            f"{where}: a histogram needs `of` and either `bins` (edges) or `values`.",
+            "For example of: age, bins: [0, 20, 40, 65, 100].",
+        )
+    if values is not None:
+        if not isinstance(values, list) or not values:
+            raise ParameterError(f"{where}: `values` must be a list.", "List the public values.")
+        return [_value(column, value, place, where) for place, value in enumerate(values)]
+    if not isinstance(edges, list) or len(edges) < 2:
+        raise ParameterError(f"{where}: `bins` needs at least two edges.", "For example [0, 20, 40].")
+    numbers = [number_of(edge, f"{where}, bins") for edge in edges]
+    if any(a >= b for a, b in itertools.pairwise(numbers)):
+        raise ParameterError(f"{where}: the edges of the bins must rise.", "Sort them and drop repeats.")
+    found = []
+    for place, (start, end) in enumerate(itertools.pairwise(numbers)):
+        # The last bin holds its upper edge, as in every histogram.
+        last = place == len(numbers) - 2
+        chosen = Filter().and_also(column, Between(start, math.nextafter(end, math.inf) if last else end))
+        text = f"{number_text(start)}..{number_text(end)}"
+        found.append(Choice(column, text, text, chosen, frozenset({place})))
+    return found
+
+
+# Totals: over some columns, over all of them, and along the levels of a declared taxonomy.
+
+
+def _totals(asked: object, axes: list[list[Choice]], schema: Schema, where: str) -> Iterable[StatisticGroup]:
+    if asked is False or asked is None:
+        return []
+    columns = [axis[0].column for axis in axes]
+    if not axes:
+        raise ParameterError(f"{where} has `totals`, but no groups.", "Write `by`, or drop `totals`.")
+    for axis in axes:
+        if any(choice.text == ALL for choice in axis):
+            raise ParameterError(
+                f"{where}: '{axis[0].column}' has a group '{ALL}', which is what totals are called.",
+                "Drop `totals`, and ask for them as statistics of their own.",
+            )
+    if asked is True:
+        above = [[*_inner(axis, schema), _all(axis)] for axis in axes]
+        options = [[*axis, *more] for axis, more in zip(axes, above, strict=True)]
+        every = itertools.product(*options)
+        return [
+            StatisticGroup(choices, True)
+            for choices in every
+            if any(choice in more for choice, more in zip(choices, above, strict=True))
+        ]
+    advice = "Write totals: true, or lists of the columns that are kept: totals: [[region], []]."
+    if not isinstance(asked, list) or not all(isinstance(kept, list) for kept in asked):
+        raise ParameterError(f"{where}: `totals` is neither true nor a list of lists.", advice)
+    found = []
+    for kept in asked:
+        for column in kept:
+            if column not in columns:
+                raise ParameterError(
+                    f"{where}: `totals` names '{column}', which is not under `by`.",
+                    nearest(str(column), columns),
+                )
+        if set(kept) == set(columns):
+            raise ParameterError(f"{where}: totals over no column are the groups themselves.", advice)
+        chosen = [axis if axis[0].column in kept else [_all(axis)] for axis in axes]
+        found += [StatisticGroup(choices, True) for choices in itertools.product(*chosen)]
+    return dict.fromkeys(found)
+
+
+def _all(axis: list[Choice]) -> Choice:
+    return Choice(axis[0].column, ALL, ALL, Filter(), frozenset(range(len(axis))))
+
+
+def _inner(axis: list[Choice], schema: Schema) -> list[Choice]:
+    """The concepts between the labels and the root of a declared taxonomy, those that hold several labels."""
+    column = axis[0].column
+    categories = schema[column].categories
+    if categories is None or categories.taxonomy is None:
+        return []
+    tree = declared_taxonomy(categories, schema.folder)
+    under: dict[str, list[str]] = {}
+    for label in tree.categories:
+        place = tree.parents[tree.nodes.index(label)]
+        while place > 0:  # the root is everything
+            under.setdefault(tree.nodes[place], []).append(label)
+            place = tree.parents[place]
+    found = []
+    for node in tree.nodes:
+        labels = under.get(node, [])
+        covers = frozenset(place for place, choice in enumerate(axis) if choice.text in labels)
+        if len(labels) > 1 and covers:
+            chosen = Filter().and_also(column, OneOf(tuple(labels)))
+            text = f"{ALL} {node}"
+            found.append(Choice(column, text, label_text(text), chosen, covers))
+    return found

@@ -1,0 +1,1 @@
+"""SQL queries → a specification. They are read, never run."""
