@@ -15,7 +15,7 @@ import pytest
 from statistics_people import EVERY_KIND, document, population
 
 from coterie.statistics import Published, read_specification, release
-from coterie.statistics.releasing.tidy_table import ENDINGS, read, rows_of, written
+from coterie.statistics.releasing.tidy_table import ENDINGS, read, rows_of, typed, written
 
 
 def released(folder: Path, content: dict[str, Any], name: str = "out.csv") -> Published:
@@ -110,6 +110,14 @@ def test_names_of_columns_and_labels_do_not_collide(tmp_path: Path) -> None:
     for ending in ENDINGS:
         again = release(read_specification(content), people, tmp_path / f"b{ending}", seed=1)
         assert again.to_frame().equals(first.to_frame())
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_release_without_a_figure_keeps_its_columns(ending: str) -> None:
+    """Counts by private keys of which none is shown."""
+    empty = typed([], ["name", "region", "value", "lower_95", "epsilon_of_measurements"])
+    assert read(written(empty, ending, {}), ending).equals(empty)
+    assert rows_of(empty) == []
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
