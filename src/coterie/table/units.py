@@ -15,7 +15,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from coterie.errors import DataError
+from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.arrays import Whole, Words
 from coterie.schema.attributes import Schema
 from coterie.schema.unit import Above
@@ -46,6 +46,11 @@ def unit_labels(table: pa.Table, schema: Schema) -> tuple[list[str], Whole]:
     """The labels of all units, and for every row which of them it has."""
     unit = schema.unit
     assert unit is not None
+    if unit.column not in table.column_names:
+        raise SchemaError(
+            f"The column of the unit, '{unit.column}', is not in the table.",
+            nearest(unit.column, table.column_names),
+        )
     texts, places = distinct(table.column(unit.column), schema[unit.column])
     # Cells that differ in blanks or zeros alone (1, 1.0) are one unit.
     numbers: dict[str, int] = {}

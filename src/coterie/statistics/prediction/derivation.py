@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -49,6 +50,9 @@ def derive(specification: Specification, statistic: Statistic, route: Route) -> 
     else:
         single = _direct(specification, statistic)
         inner, needed = name(single.name), (single,)
+    rows = specification.rows_per_unit
+    if rows > 1:
+        needed = tuple(replace(m, bound=m.bound.for_unit(rows)) for m in needed)
     return clamp(inner, domain.lower, domain.upper), needed
 
 

@@ -55,7 +55,7 @@ def make_release(
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    noisy = add_noise(design, compute(design, records), chosen.budgets, noise)
+    noisy = add_noise(design, compute(design, records, noise.sampler), chosen.budgets, noise)
     fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
     statistics, equations = evaluate(design, fitted)
     bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
@@ -83,7 +83,7 @@ def plan_with_pilot(
     rough = replace(specification, equations=(), totals=())
     design, _ = design_for(rough, share=specification.pilot)
     budgets = exact_budgets(uniform(Problem(design.metric, design.feasible)), design.feasible, design.total)
-    noisy = add_noise(design, compute(design, records), budgets, noise, "pilot ")
+    noisy = add_noise(design, compute(design, records, noise.sampler), budgets, noise, "pilot ")
     fitted = design.reconstruction(as_floats(budgets)).fitted(noisy)
     values = {name: float(value[0]) for name, value in evaluate(design, fitted)[0].items()}
     return split_by_rule(specification, allocator, expected=values, report_losses=False), values
