@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Protocol
 
-from coterie.schema.unit import Above, Unit
+from coterie.schema.unit import Above, PrivacyUnit
 
 REPLACE_ONE = "replace one record by any other of the domain; the number of records is public"
 EXCHANGE = "replace one unit by any other of {rows}, or by none; the number of rows is private"
@@ -60,7 +60,7 @@ class Facts:
     delta: Fraction | None = None  # None: pure ε
     rho: Fraction | None = None  # what the noise of a release with δ was calibrated for
     released: int = 0  # rows, where they are not one per record
-    unit: Unit | None = None  # whom the promise is made to, where that is not one row
+    unit: PrivacyUnit | None = None  # whom the promise is made to, where that is not one row
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -8,7 +8,7 @@ from math import isqrt
 
 from coterie.methods.guarantee import EXCHANGE, Facts, Guarantee, Status
 from coterie.schema.exact import as_text, brief
-from coterie.schema.unit import Above, Unit
+from coterie.schema.unit import Above, PrivacyUnit
 
 # The promise shared by releases that put noisy centroids back on the rows: refuted, whatever is proved of the list.
 #
@@ -123,7 +123,7 @@ def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
     return stated if facts.unit is None else _for_unit(stated, facts.unit, f"{amount}", rows)
 
 
-def _for_unit(stated: Guarantee, unit: Unit, amount: str, rows: str) -> Guarantee:
+def _for_unit(stated: Guarantee, unit: PrivacyUnit, amount: str, rows: str) -> Guarantee:
     """The same for a unit that may be exchanged for any other, or for none."""
     kept = (
         f"of a larger {unit.word}, {unit.at_most} rows were chosen inside it and the others left out"

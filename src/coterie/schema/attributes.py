@@ -24,7 +24,7 @@ from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
-from coterie.schema.unit import Unit, check_unit
+from coterie.schema.unit import PrivacyUnit, check_unit
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
@@ -235,7 +235,7 @@ class Schema(Frozen):
     attributes: tuple[Attribute, ...] = Field(min_length=1)
     parameters: Parameters | None = None
     dialect: Dialect = Dialect()  # of text files
-    unit: Unit | None = None  # None: every row is a person
+    unit: PrivacyUnit | None = None  # None: every row is a person
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")

@@ -32,7 +32,7 @@ def _whole(value: object) -> object:
     return value
 
 
-class Unit(Frozen):
+class PrivacyUnit(Frozen):
     """A column that says which rows belong together, and how many rows of one unit count."""
 
     column: str
@@ -56,7 +56,7 @@ class Unit(Frozen):
         return f"at most {self.at_most} row{'s' if self.at_most > 1 else ''}"
 
 
-def check_unit(unit: Unit | None, roles: Mapping[str, str]) -> None:
+def check_unit(unit: PrivacyUnit | None, roles: Mapping[str, str]) -> None:
     """The column is described, and dropped from every release."""
     if unit is None:
         return

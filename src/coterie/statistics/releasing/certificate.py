@@ -17,7 +17,7 @@ from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger import Purpose
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
 from coterie.schema.exact import as_text
-from coterie.schema.unit import Above, Unit
+from coterie.schema.unit import Above, PrivacyUnit
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
@@ -123,7 +123,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
     )
 
 
-def _whole_unit(unit: Unit) -> str:
+def _whole_unit(unit: PrivacyUnit) -> str:
     kept = (
         f"of a larger {unit.word}, {unit.at_most} records were chosen inside it and the others left out"
         if unit.above is Above.TRUNCATE
