@@ -397,7 +397,7 @@ def test_dropping_and_clipping_and_imputing_are_choices(tmp_path: Path) -> None:
 
 def test_outputs_that_cannot_be(tmp_path: Path, ledger: Path) -> None:
     chosen = read_specification(document())
-    for output, message in (("out.txt", "csv, .json, .parquet or .arrow"), ("none/out.csv", "no folder")):
+    for output, message in (("out.txt", r"\.parquet or \.arrow"), ("none/out.csv", "no folder")):
         with pytest.raises(OutputError, match=message):
             release(chosen, population(), tmp_path / output, ledger=ledger)
     with pytest.raises(ParameterError, match="seeded"):

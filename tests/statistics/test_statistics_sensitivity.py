@@ -153,6 +153,8 @@ def test_rows_are_exactly_what_one_record_can_do(
     if neighbours is Neighbours.ADD_REMOVE:
         costs = (member * enter**power) @ budgets
     else:
+        if neighbours is Neighbours.EXCHANGE:  # or the record is not there at all
+            member = np.vstack([member, np.zeros_like(member[:1])])
         both = member[:, None, :] & member[None, :, :]
         one = member[:, None, :] ^ member[None, :, :]
         costs = (both * swap**power + one * enter**power) @ budgets

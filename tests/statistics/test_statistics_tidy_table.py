@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from statistics_people import EVERY_KIND, document, population
 
-from coterie.errors import OutputError
 from coterie.statistics import Published, read_specification, release
-from coterie.statistics.releasing.tidy_table import ENDINGS, read, rows_of, written
+from coterie.statistics.releasing.tidy_table import ENDINGS, read, rows_of, typed, written
 
 
 def released(folder: Path, content: dict[str, Any], name: str = "out.csv") -> Published:
@@ -113,11 +112,12 @@ def test_names_of_columns_and_labels_do_not_collide(tmp_path: Path) -> None:
         assert again.to_frame().equals(first.to_frame())
 
 
-def test_other_endings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"written as \.csv, \.json, \.parquet or \.arrow"):
-        released(tmp_path, document(), "out.txt")
-    with pytest.raises(OutputError, match="There is no folder"):
-        released(tmp_path, document(), "nowhere/out.csv")
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_release_without_a_figure_keeps_its_columns(ending: str) -> None:
+    """Counts by private keys of which none is shown."""
+    empty = typed([], ["name", "region", "value", "lower_95", "epsilon_of_measurements"])
+    assert read(written(empty, ending, {}), ending).equals(empty)
+    assert rows_of(empty) == []
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -29,6 +29,7 @@ from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.demo_population import demo_population, demo_schema
 from coterie.table.reading import as_table
+from coterie.table.units import unit_labels
 
 CONTROL_SHARE = 0.2
 
@@ -100,6 +101,7 @@ def audit_method(
         raise ParameterError("Fewer than 100 runs show nothing about ε.", "Give runs of at least 100.")
     described = demo_schema() if schema is None else as_schema(schema)
     table = demo_population() if population is None else as_table(population, described)
+    shuffle = shuffle or described.unit is not None  # as `protect` does
     if table.num_rows < 10:
         raise DataError("The population has fewer than ten people.", "Give a larger table.")
     wanted = list(attacks) if attacks is not None else None
@@ -128,7 +130,7 @@ def audit_method(
         guarantee=guarantee,
     )
     tried = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
-    inside, held_back = hold_back(table, seed)
+    inside, held_back = hold_back(table, seed, described)
     # In row order: the auditor shuffles rows itself, and knows whose row is whose.
     once = audit_release(
         inside,
@@ -155,9 +157,15 @@ def audit_method(
     )
 
 
-def hold_back(table: pa.Table, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Four fifths to release, and a fifth as control group, each in the order of the table."""
-    order = np.random.default_rng(seed).permutation(table.num_rows)
+def hold_back(table: pa.Table, seed: int, schema: Schema | None = None) -> tuple[pa.Table, pa.Table]:
+    """Four fifths to release, and a fifth as control group, each in the order of the table; units stay together."""
+    draws = np.random.default_rng(seed)
+    if schema is not None and schema.unit is not None:
+        labels, of_row = unit_labels(table, schema)
+        held = draws.permutation(len(labels))[: max(round(CONTROL_SHARE * len(labels)), 1)]
+        outside = np.isin(of_row, held)
+        return table.filter(pa.array(~outside)), table.filter(pa.array(outside))
+    order = draws.permutation(table.num_rows)
     split = max(round(CONTROL_SHARE * table.num_rows), 1)
     others, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
     return inside, others

@@ -235,6 +235,10 @@ def audit_release(
     if certificate is not None and certificate.signature is None:
         notes.append("The certificate is not signed: its promise is quoted here, not checked.")
     notes += _sizes(people, others)
+    if schema.unit is not None:
+        notes.append(
+            f"Attacks count rows. The rows of one {schema.unit.word} are alike, so intervals are somewhat too narrow."
+        )
     if truth is not None:
         attributes, truth = hidden_order(attributes, truth, draws)
     evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock)

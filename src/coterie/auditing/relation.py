@@ -24,7 +24,8 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
     """By identifier where both tables have one; else by whole rows that occur more often than chance repeats rows."""
     from scipy.special import betainc  # a tenth of a second to load: only those who need it pay
 
-    for attribute in schema.with_role(Role.IDENTIFIER):
+    unit = None if schema.unit is None else schema.unit.column
+    for attribute in sorted(schema.with_role(Role.IDENTIFIER), key=lambda a: a.name != unit):
         if attribute.name in control.column_names and attribute.name in original.column_names:
             mine, theirs = (
                 {text_of(value) for value in table.column(attribute.name).to_pylist()} - {None}

@@ -49,18 +49,27 @@ def candidates(attribute: Attribute, widest: Domain) -> Floats:
 # largest value if N_{i+1} ≤ t ≤ N_i, and its score is how far it is from that: max(0, t - N_i, N_{i+1} - t). Replacing
 # one record changes every N by at most 1, so every score by at most 1, and the choice is ε-DP. The chosen
 # interval's outer end
-# is the bound. Intervals outside all data have score t; with t = 2(ln(candidates) + 4)/ε they are chosen with
+# is the bound. A unit of c rows changes scores by c: its choice with ε is that with ε/c here, and t is c times as large.
+# Intervals outside all data have score t; with t = 2(ln(candidates) + 4)/ε they are chosen with
 # probability below e^-4. The lower bound is the mirror image.
 
 _SENSITIVITY = 1.0
 
 
 def private_domain(
-    values: Floats, attribute: Attribute, widest: Domain, epsilon: Fraction, sampler: Sampler
+    values: Floats,
+    attribute: Attribute,
+    widest: Domain,
+    epsilon: Fraction,
+    sampler: Sampler,
+    records: int | None = None,
 ) -> Domain:
-    """The range that all but about t values on each searched side lie in; each side costs its part of ε."""
+    """The range that all but about t values on each searched side lie in; each side costs its part of ε.
+
+    `records`: what is known of their number, where it is private.
+    """
     grid, each = candidates(attribute, widest), _a_side(widest, epsilon)
-    beyond = values_beyond(attribute, widest, epsilon, len(values), len(grid))
+    beyond = values_beyond(attribute, widest, epsilon, len(values) if records is None else records, len(grid))
     ordered = np.sort(values)
     lower, upper = widest.lower, widest.upper
     if widest.search is not Search.LOWER:
@@ -127,7 +136,12 @@ def check_price(checked: Checked, shares: Mapping[str, Fraction]) -> None:
 
 
 def pay_for_bounds(
-    checked: Checked, schema: Schema, shares: Mapping[str, Fraction], sampler: Sampler
+    checked: Checked,
+    schema: Schema,
+    shares: Mapping[str, Fraction],
+    sampler: Sampler,
+    records: int | None = None,
+    rows_per_unit: int = 1,
 ) -> Paid:
     columns: dict[str, Column] = dict(checked.columns)
     clipped, uncut, spent = dict(checked.values_clipped), dict(checked.uncut), {}
@@ -135,7 +149,8 @@ def pay_for_bounds(
         if not isinstance(column, NumericColumn) or column.domain.source is not Source.DP:
             continue
         spent[name] = shares[name] * column.domain.price
-        found = private_domain(column.values, column.attribute, column.domain, spent[name], sampler)
+        each = spent[name] / rows_per_unit
+        found = private_domain(column.values, column.attribute, column.domain, each, sampler, records)
         values = np.clip(column.values, found.lower, found.upper)
         clipped[name] = clipped.get(name, 0) + int(np.count_nonzero(values != column.values))
         uncut.setdefault(name, column)

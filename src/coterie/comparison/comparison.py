@@ -121,6 +121,11 @@ def run_grid(
     progress: Progress | None = None,
 ) -> Comparison:
     """Run the grid. With `folder`, finished cells are kept there and an interrupted run goes on from them."""
+    if schema.unit is not None:
+        raise ParameterError(
+            "A comparison takes every row for a person, and this schema names a unit.",
+            "With a unit there is one proved method, dp-synthetic: protect with it, then `coterie evaluate` the release.",
+        )
     table, _ = to_arrow(data, schema)
     settings = settings or Settings()
     checked = check(table, schema)

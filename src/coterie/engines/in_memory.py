@@ -19,7 +19,13 @@ from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
-from coterie.engines.whole_table import Synthesised, check_options, measurements_of, synthesised
+from coterie.engines.whole_table import (
+    Synthesised,
+    check_options,
+    known_records,
+    measurements_of,
+    synthesised,
+)
 from coterie.errors import ParameterError, counted
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -41,6 +47,7 @@ from coterie.table.columns.column import (
 )
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
+from coterie.table.units import KEY_WORDS, bounded_units
 
 # Internal figures: what the release cost, computed from the original data. Never to be published.
 
@@ -114,15 +121,26 @@ def _attribute(
     column: Column, released: NDArray[Any], noise: NoiseFigures, *, synthetic: bool
 ) -> AttributeFigures:
     if isinstance(column, CategoryColumn):
+        if not len(column.codes):
+            return AttributeFigures(None, None, None, **asdict(noise))
         if synthetic:
             column = replace(column, codes=in_label_order(column, column.codes))
-            released = in_label_order(column, released)
+            released = _as_many(in_label_order(column, released), len(column.codes))
         return AttributeFigures(None, None, semantic_distance(column, released), **asdict(noise))
     original = column.values
+    if not len(original):
+        return AttributeFigures(None, None, None, **asdict(noise))
     if synthetic:
-        original, released = np.sort(original), np.sort(released)
+        original, released = np.sort(original), _as_many(np.sort(released), len(original))
     figures = squared_error(original, released), variance_change(original, released), None
     return AttributeFigures(*figures, **asdict(noise))
+
+
+def _as_many(ordered: NDArray[Any], count: int) -> NDArray[Any]:
+    """`count` values at even places of an ordered column: synthetic rows may be more or fewer than the records."""
+    if len(ordered) == count:
+        return ordered
+    return np.asarray(ordered[(np.arange(count) * 2 + 1) * len(ordered) // (2 * count)])
 
 
 Progress = Callable[[str], None]
@@ -191,19 +209,22 @@ def protect_table(
     schema = as_schema(schema)
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
+    sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
     table, restore = to_arrow(data, schema)
+    table = bounded_units(table, schema, sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit"))
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
-    k = recipe.check_k(k, checked.records, budget.mean)
-    sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
-    paid = pay_for_bounds(checked, schema, budget.shares, sampler)
+    records = known_records(checked.records, budget, sampler)
+    shuffle = shuffle or schema.unit is not None
+    k = recipe.check_k(k, records, budget.mean)
+    paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
         found, budget = synthesised(
-            recipe.whole_table, checked.columns, checked.records, budget, sampler, rows, target, progress
+            recipe.whole_table, checked.columns, records, budget, sampler, rows, target, progress
         )
         figures = dict.fromkeys(checked.columns, NoiseFigures(0.0, None))
         results = {n: (values, checked.columns[n].restore(values)) for n, values in found.values.items()}
@@ -220,7 +241,7 @@ def protect_table(
         schema,
         recipe,
         budget,
-        checked.records,
+        records,
         k,
         sampler,
         checked.columns.values(),

@@ -23,7 +23,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Role, Schema
-from coterie.table.columns.column import Column
+from coterie.table.columns.column import CategoryColumn, Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,33 @@ def check_options(method: Method, schema: Schema, rows: int | None, target: str 
 
 
 def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
-    """One account for the whole release, less what private bounds took."""
+    """One account for the whole release, less what the number of rows and private bounds took."""
     if budget.rho is not None:
-        return Accountant(budget.rho, Currency.RHO, sampler)
-    return Accountant(sum(budget.shares.values(), Fraction(0)), Currency.EPSILON, sampler)
+        whole = budget.rho * (1 - budget.counting / budget.total)
+        return Accountant(whole, Currency.RHO, sampler, budget.rows_per_unit)
+    whole = sum(budget.shares.values(), Fraction(0))
+    return Accountant(whole, Currency.EPSILON, sampler, budget.rows_per_unit)
+
+
+def known_records(records: int, budget: Budget, sampler: Sampler) -> int:
+    """How many records everybody may know there are: all, or what one noisy count says where a unit's rows are private."""
+    if budget.counting == 0:
+        return records
+    whole, currency = budget.counting, Currency.EPSILON
+    if budget.rho is not None:
+        whole, currency = budget.rho * budget.counting / budget.total, Currency.RHO
+    accountant = Accountant(whole, currency, sampler, budget.rows_per_unit)
+    # A unit's rows all count, or none of them: sensitivity 1 for each row.
+    count = accountant.noisy_vector(np.array([records]), 1, 1, Fraction(1), "coterie: number of records")
+    return max(1, round(float(count.values[0])))
+
+
+def refuse_unit(schema: Schema) -> None:
+    if schema.unit is not None:
+        raise ParameterError(
+            "A schema with a unit is protected in memory only: the rows of one unit must be seen together.",
+            "Leave out --memory and --engine.",
+        )
 
 
 def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
@@ -129,7 +152,6 @@ def drawn_from(
 @dataclass(frozen=True, slots=True)
 class _InMemory:
     columns: list[Column]
-    records: int
     progress: Callable[[str], None]
 
     def decimals(self, asked: Sequence[int]) -> list[Whole]:
@@ -137,7 +159,9 @@ class _InMemory:
 
     def measures(self, coded: Sequence[CodedColumn]) -> CodedRecords:
         sizes = tuple(column.cells.size for column in coded)
-        codes = np.empty((len(coded), self.records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
+        first = self.columns[0]
+        records = len(first.codes if isinstance(first, CategoryColumn) else first.values)
+        codes = np.empty((len(coded), records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
         for line, one, column in zip(codes, coded, self.columns, strict=True):
             line[:] = one.encode(column)
             self.progress(column.attribute.name)
@@ -154,7 +178,7 @@ def synthesised(
     target: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Synthesised, Budget]:
-    """Over columns in memory; and how the budget was shared out.
+    """Over columns in memory; and how the budget was shared out. `records` is the number that is known.
 
     `progress` hears of every column three times: read, modelled, drawn.
     """
@@ -167,7 +191,7 @@ def synthesised(
             told(name)
             done += 1
 
-    here = _InMemory(list(columns.values()), records, told)
+    here = _InMemory(list(columns.values()), told)
     drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target, built)
     values = {}
     for number, name in enumerate(columns):

@@ -8,7 +8,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Protocol
 
+from coterie.schema.unit import Above, PrivacyUnit
+
 REPLACE_ONE = "replace one record by any other of the domain; the number of records is public"
+EXCHANGE = "replace one unit by any other of {rows}, or by none; the number of rows is private"
 CHOSEN_BLIND = (
     "method, ε, k, attribute types, decimals, labels, bounds and the treatment of missing values were chosen without "
     "looking at the data"
@@ -57,6 +60,7 @@ class Facts:
     delta: Fraction | None = None  # None: pure ε
     rho: Fraction | None = None  # what the noise of a release with δ was calibrated for
     released: int = 0  # rows, where they are not one per record
+    unit: PrivacyUnit | None = None  # whom the promise is made to, where that is not one row
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,6 +79,10 @@ class Guarantee:
     beside: tuple[Guarantee, ...] = ()  # of the list of group means, say, where rows are released
     delta: str | None = None  # exact text; None: pure ε
     rho: str | None = None  # zero-concentrated DP, from which ε and δ follow
+    unit: str | None = None  # whom it is promised to; None: one row
+    relation: str | None = None  # with a unit: the `coterie.promise.loss.NeighbourRelation`
+    rows_per_unit: int = 1
+    policy: str | None = None  # what happened to units with more rows
 
     def __repr__(self) -> str:
         return f"<Guarantee of {self.scope}: {self.status.value}, {self.label}>"
@@ -99,6 +107,10 @@ class Statement(Protocol):
     def delta(self) -> str | None: ...
     @property
     def rho(self) -> str | None: ...
+    @property
+    def unit(self) -> str | None: ...
+    @property
+    def rows_per_unit(self) -> int: ...
 
 
 def beside_in_words(beside: Iterable[Statement]) -> list[str]:
@@ -154,7 +166,11 @@ def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
             return replace(guarantee, value="unbounded", status=Status.REFUTED, label=label)
     if guarantee.status is Status.REFUTED:
         return guarantee
-    if facts.rows_may_drop:
+    if facts.unit is not None and facts.unit.above is Above.REFUSE:
+        guarantee = _under(
+            guarantee, f"no {facts.unit.word} has more than {facts.unit.at_most} rows (else it was refused)"
+        )
+    if facts.rows_may_drop and facts.unit is None:  # a unit may lose rows: their number is private
         names = ", ".join(facts.rows_may_drop)
         guarantee = _under(
             guarantee, f"which rows miss a value in {names} is public (such rows were dropped)"

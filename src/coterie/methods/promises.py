@@ -6,8 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
-from coterie.methods.guarantee import Facts, Guarantee, Status
+from coterie.methods.guarantee import EXCHANGE, Facts, Guarantee, Status
 from coterie.schema.exact import as_text, brief
+from coterie.schema.unit import Above, PrivacyUnit
 
 # The promise shared by releases that put noisy centroids back on the rows: refuted, whatever is proved of the list.
 #
@@ -104,7 +105,7 @@ def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
     """ε-DP, or (ε, δ)-DP where there is a δ, of the released table. `rows` says what its rows are."""
     epsilon, delta = as_text(facts.epsilon), None if facts.delta is None else as_text(facts.delta)
     amount = f"{epsilon}-DP" if facts.delta is None else f"({epsilon}, {brief(facts.delta)})-DP"
-    return Guarantee(
+    stated = Guarantee(
         model=DP,
         value=epsilon,
         delta=delta,
@@ -118,6 +119,30 @@ def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
             ONE_RECORD,
         ),
         citation=citation,
+    )
+    return stated if facts.unit is None else _for_unit(stated, facts.unit, f"{amount}", rows)
+
+
+def _for_unit(stated: Guarantee, unit: PrivacyUnit, amount: str, rows: str) -> Guarantee:
+    """The same for a unit that may be exchanged for any other, or for none."""
+    kept = (
+        f"of a larger {unit.word}, {unit.at_most} rows were chosen inside it and the others left out"
+        if unit.above is Above.TRUNCATE
+        else f"a table in which a {unit.word} has more rows is refused"
+    )
+    return replace(
+        stated,
+        label=f"{amount} per {unit.word} of {unit.rows} (exchange; bounds public, number of rows private); {rows}",
+        assumptions=(
+            f"{unit.rows} per {unit.word}, the declared bounds and the order of categories do not depend on the data",
+            SAMPLER,
+            f"one {unit.word} has one label in the column '{unit.column}'; {kept}",
+        ),
+        neighbours=EXCHANGE.format(rows=unit.rows),
+        relation="exchange",
+        unit=unit.word,
+        rows_per_unit=unit.at_most,
+        policy=unit.above.value,
     )
 
 

@@ -14,7 +14,7 @@ from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 from coterie.methods.guarantee import Promise
-from coterie.schema.attributes import Missing, Schema
+from coterie.schema.attributes import Missing, Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
@@ -78,6 +78,18 @@ class Method:
 
     def check_schema(self, schema: Schema) -> None:
         """What this method cannot do with these attributes."""
+        if schema.unit is not None and self.whole_table is None:
+            raise ParameterError(
+                f"Method '{self.name}' has no statement for units: it is about rows, and their number is public.",
+                f"Choose dp-synthetic. (Without `unit` in the schema, a {schema.unit.word} of several rows is promised less "
+                "than one row, or nothing.)",
+            )
+        if schema.unit is not None and schema.with_role(Role.KEEP):
+            raise ParameterError(
+                f"'{schema.with_role(Role.KEEP)[0].name}' is released untouched, row by row, and would show the number of "
+                "rows, which is private where the schema names a unit.",
+                "Protect that column, or drop it with `role: identifier`.",
+            )
         gaps = [a.name for a in schema.protected if a.missing is Missing.OWN_CATEGORY and not a.type.labelled]
         if gaps and self.whole_table is None:
             raise ParameterError(

@@ -125,6 +125,19 @@ class Dependence(Frozen):
         return _without_rho(write(self))
 
 
+class NumberOfRows(Frozen):
+    """With a privacy unit the number of rows is private: `found` was measured, and what that cost is part of the whole."""
+
+    found: int = Field(ge=1)
+    mechanism: str
+    epsilon: str | None
+    rho: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_rho(write(self))
+
+
 def _without_rho(content: dict[str, Any]) -> dict[str, Any]:
     """Certificates from before parts of ρ were named keep their canonical form, and so their signature."""
     return {name: value for name, value in content.items() if name != "rho" or value is not None}
@@ -144,14 +157,20 @@ class CertifiedPromise(Frozen):
     delta: str | None = Field(default=None, pattern=_EXACT)  # null: pure ε
     # What the noise was calibrated for, where there is a δ.
     rho: str | None = Field(default=None, pattern=_EXACT)
+    # Whom it is promised to, where that is not one row: all four, or none.
+    unit: str | None = None
+    relation: str | None = None
+    rows_per_unit: int = Field(default=1, ge=1)
+    policy: Literal["truncate", "refuse"] | None = None
 
     @model_serializer(mode="wrap")
     def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Certificates from before there were these entries keep their canonical form, and so their signature."""
         content: dict[str, Any] = write(self)
-        return {
-            name: value for name, value in content.items() if value or name not in ("beside", "delta", "rho")
-        }
+        if self.unit is None:
+            content.pop("rows_per_unit", None)
+        later = ("beside", "delta", "rho", "unit", "relation", "policy")
+        return {name: value for name, value in content.items() if value or name not in later}
 
 
 class Multiplier(Frozen):
@@ -228,6 +247,7 @@ class Certificate(Signable):
     effective_multiplier: Multiplier | None = None
     attributes: tuple[CertifiedAttribute, ...]
     dependence: Dependence | None = None
+    number_of_rows: NumberOfRows | None = None
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
     sampler: str
@@ -235,6 +255,11 @@ class Certificate(Signable):
     notes: tuple[str, ...]
     release: CertifiedRelease
     signature: Signature | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = write(self)
+        return {name: value for name, value in content.items() if value or name != "number_of_rows"}
 
     def __repr__(self) -> str:
         promise = self.guarantee

@@ -26,6 +26,7 @@ from coterie.promise.certificate import (
     Dependence,
     Digest,
     Multiplier,
+    NumberOfRows,
 )
 from coterie.promise.posterior import release_warnings
 from coterie.schema.attributes import Attribute, Role, Schema, Source
@@ -41,6 +42,7 @@ def certify(
     shares: Mapping[str, Fraction],
     bounds: Mapping[str, Fraction],
     dependence: Fraction,
+    counting: Fraction,
     sampler: Sampler,
     columns: tuple[str, ...],
     issued: datetime,
@@ -63,6 +65,7 @@ def certify(
             for attribute in schema.attributes
         ),
         dependence=_dependence(method, dependence, facts),
+        number_of_rows=_number_of_rows(counting, facts),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
         sampler=_noise(method, sampler, facts),
@@ -95,6 +98,13 @@ def _noise(method: Method, sampler: Sampler, facts: Facts) -> str:
 def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence | None:
     part = method.whole_table or method.synthesis
     return None if part is None else Dependence(mechanism=part.stages, **_part(epsilon, facts))
+
+
+def _number_of_rows(counting: Fraction, facts: Facts) -> NumberOfRows | None:
+    if facts.unit is None:
+        return None
+    noise = "one count · discrete Laplace or Gaussian noise"
+    return NumberOfRows(found=facts.records, mechanism=noise, **_part(counting, facts))
 
 
 def _part(epsilon: Fraction, facts: Facts) -> dict[str, str | None]:
@@ -208,6 +218,16 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     if facts.synthetic:
         notes.append(
             "rows are synthetic: no row stands for a record, and kept columns, if any, are unrelated to them"
+        )
+    if facts.unit is not None:
+        notes.append(
+            f"the number of rows was measured with noise, and drawn rows are as many unless another number was asked for; "
+            f"they form no {facts.unit.word}s"
+        )
+    if facts.unit is not None and facts.unit.at_most > 1:
+        share = "s/{0} of ε" if facts.rho is None else "s²/{0}² of ρ"
+        notes.append(
+            f"a {facts.unit.word} with fewer rows is promised more: of s rows, {share.format(facts.unit.at_most)}"
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")

@@ -1,7 +1,8 @@
 """ε in plain words: by how much a release can change an attacker's odds, and when a budget is useless or dangerous.
 
-Under ε-DP with replace-one neighbours, for any two records that a person may have, the odds between them change by a
-factor of at most e^ε whatever is released. Someone who is p sure before is at most p·e^ε / (p·e^ε + 1 - p) sure after.
+Under ε-DP, for any two records that a person may have (replace-one), or any two contributions of a unit, none included
+(exchange), the odds between them change by a factor of at most e^ε whatever is released. Someone who is p sure before is
+at most p·e^ε / (p·e^ε + 1 - p) sure after.
 Only a proved model may be put this way; for anything else there is nothing to compute, only what was measured.
 """
 
@@ -40,8 +41,11 @@ def odds_in_words(promise: Statement) -> str:
     but = ""
     if promise.delta is not None:
         but = f", with probability at least 1 − {brief(Fraction(promise.delta))} over the noise"
+    fact = "a fact about one person"
+    if promise.unit is not None:
+        fact = f"what one {promise.unit} contributed, or whether it took part,"
     words = (
-        f"Someone who was 50 % sure before of a fact about one person is at most "
+        f"Someone who was 50 % sure before of {fact} is at most "
         f"{share_in_words(after)} sure after seeing {promise.scope}{but}."
     )
     if status == "conditional":
@@ -131,9 +135,10 @@ def release_warnings(
     def width(name: str, size: int) -> Fraction | None:
         """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
         if promise.rho is not None:  # σ = 1/√ρ on a count
-            return Fraction(1 / math.sqrt(Fraction(promise.rho) * shares[name] / cost)) / records
+            alone = Fraction(1 / math.sqrt(Fraction(promise.rho) * shares[name] / cost)) / records
+            return promise.rows_per_unit * alone
         reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
-        return None if reach is None else reach / shares[name]
+        return None if reach is None else promise.rows_per_unit * reach / shares[name]
 
     def larger(times: Fraction) -> Fraction:
         """The ε that makes noise so many times smaller."""

@@ -12,14 +12,18 @@ from functools import partial
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import SecureSampler
 from coterie.errors import ParameterError
-from coterie.methods.guarantee import REPLACE_ONE, Facts, Guarantee, settle
+from coterie.methods.guarantee import Facts, Guarantee, settle
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
-from coterie.promise.loss import Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
+from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
 from coterie.schema.attributes import Missing, Role, Schema, Source
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
+
+COUNTING = Fraction(
+    1, 50
+)  # of a budget that is promised to a unit, for the number of rows, which is private then
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,9 @@ class Budget:
     delta: Fraction | None = None  # None: pure ε
     # Where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata.
     rho: Fraction | None = None
+    # With a privacy unit: how many rows one counts with, and the part of the total that reading the number of rows takes.
+    rows_per_unit: int = 1
+    counting: Fraction = Fraction(0)
 
     @classmethod
     def of(
@@ -42,13 +49,20 @@ class Budget:
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in schema.protected}
         dependence = method.dependence(total, len(weights))
+        if schema.unit is not None:
+            counting = total * COUNTING
+            whole = cls(total, split(total - counting, weights), dependence)
+            whole = replace(whole, rows_per_unit=schema.unit.at_most, counting=counting)
+            return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
         if not method.splits_budget:
             return cls(total, dict.fromkeys(weights, total), dependence)
         shares = split(total - dependence, weights)
         if delta is None:
             return cls(total, shares, dependence)
-        small = checked_delta(delta, method, schema)
-        return cls(total, shares, dependence, small, Fraction(str(rho_for(float(total), float(small)))))
+        return cls(total, shares, dependence)._with_delta(checked_delta(delta, method, schema))
+
+    def _with_delta(self, delta: Fraction) -> Budget:
+        return replace(self, delta=delta, rho=Fraction(str(rho_for(float(self.total), float(delta)))))
 
     @property
     def mean(self) -> Fraction:
@@ -109,6 +123,7 @@ def promise(
             budget.shares,
             paid or {},
             budget.dependence,
+            budget.counting,
             sampler,
             tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER),
             datetime.now(UTC),
@@ -149,12 +164,21 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
     for statement in stated:
         model = _MODELS.get(statement.model)
         if model is not None and statement.status.proof:
-            assert statement.neighbours == REPLACE_ONE  # all methods for rows
             epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
             delta = None if statement.delta is None else Fraction(statement.delta)
             rho = None if statement.rho is None else Fraction(statement.rho)
             loss = Loss(
-                model, NeighbourRelation.REPLACE_ONE, statement.status, epsilon, delta, scope=statement.scope
+                *(
+                    model,
+                    NeighbourRelation(statement.relation or NeighbourRelation.REPLACE_ONE),
+                    statement.status,
+                    epsilon,
+                    delta,
+                ),
+                unit=statement.unit or ROW,
+                rows_per_unit=statement.rows_per_unit,
+                policy=statement.policy or "",
+                scope=statement.scope,
             )
             if rho is not None and delta is not None and epsilon_at(rho, delta) <= epsilon:
                 # Many releases in ρ cost less together than in (ε, δ), and one no more.
@@ -219,6 +243,7 @@ def facts_of(
         clipped=clipped,
         synthetic=method.synthetic,
         private_noise=sampler.private or not method.adds_noise,
+        unit=schema.unit,
     )
 
 

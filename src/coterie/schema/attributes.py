@@ -25,6 +25,7 @@ from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
+from coterie.schema.unit import PrivacyUnit, check_unit
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
@@ -118,17 +119,14 @@ class Attribute(Codebook):
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
-        whole = self.type in (AttributeType.INTEGER, AttributeType.DATE)
         if self.domain is not None and not self.type.ranged:
             raise ValueError(f"a {self.type} attribute has categories, not a domain with bounds")
-        if self.categories is not None and self.type not in (
-            AttributeType.CATEGORICAL,
-            AttributeType.ORDINAL,
-        ):
+        listed = (AttributeType.CATEGORICAL, AttributeType.ORDINAL)
+        if self.categories is not None and self.type not in listed:
             raise ValueError(f"a {self.type} attribute has no categories")
         if self.type is AttributeType.ORDINAL and self.categories and self.categories.labels is None:
             raise ValueError("an ordinal attribute needs its labels in order: categories: {labels: […]}")
-        if whole and self.domain is not None:
+        if self.type in (AttributeType.INTEGER, AttributeType.DATE) and self.domain is not None:
             if self.domain.lower != int(self.domain.lower) or self.domain.upper != int(self.domain.upper):
                 raise ValueError("an integer attribute needs whole numbers as bounds")
             if max(abs(self.domain.lower), abs(self.domain.upper)) > 2**53:
@@ -231,6 +229,7 @@ class Schema(Frozen):
     attributes: tuple[Attribute, ...] = Field(min_length=1)
     parameters: Parameters | None = None
     dialect: Dialect = Dialect()  # of text files
+    unit: PrivacyUnit | None = None  # None: every row is a person
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
@@ -239,6 +238,7 @@ class Schema(Frozen):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"described twice: {', '.join(twice)}")
+        check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
         return self
 
     def with_role(self, role: Role) -> tuple[Attribute, ...]:

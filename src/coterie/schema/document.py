@@ -119,11 +119,11 @@ def schema_from(document: object) -> Schema:
             "This is not a Coterie schema.",
             "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
         )
-    unknown = set(document) - {"coterie_schema", "dialect", "attributes", "parameters"}
+    unknown = set(document) - {"coterie_schema", "dialect", "unit", "attributes", "parameters"}
     if unknown:
         raise SchemaError(
             f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-            "Only `coterie_schema`, `dialect`, `attributes` and `parameters` stand at the top.",
+            "Only `coterie_schema`, `dialect`, `unit`, `attributes` and `parameters` stand at the top.",
         )
     version = document.get("coterie_schema", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
@@ -138,6 +138,7 @@ def schema_from(document: object) -> Schema:
                 "attributes": tuple(attributes),
                 "parameters": document.get("parameters"),
                 "dialect": document.get("dialect") or {},
+                "unit": document.get("unit"),
             }
         )
     except ValidationError as error:
@@ -150,6 +151,11 @@ def schema_document(schema: Schema) -> dict[str, Any]:
     document: dict[str, Any] = {
         "coterie_schema": SCHEMA_VERSION,
         **({"dialect": dialect} if dialect else {}),
+        **(
+            {}
+            if schema.unit is None
+            else {"unit": schema.unit.model_dump(mode="json", exclude_defaults=True)}
+        ),
         "attributes": attributes,
     }
     if schema.parameters is not None:  # at the end: the studio's results do not depend on it

@@ -292,7 +292,7 @@ def draft_of(checked: Checked, schema: Schema, choice: Choice) -> Certificate:
         found.k,
         SecureSampler(),
         checked.columns.values(),
-        shuffled=choice.shuffle,
+        shuffled=choice.shuffle or schema.unit is not None,
         clipped=choice.clip,
     )
     return will_be.certify(Digest(over="file bytes", value="0" * 64))

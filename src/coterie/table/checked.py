@@ -74,7 +74,8 @@ class Checked:
 
 def check(table: pa.Table, schema: Schema) -> Checked:
     same_columns(table.column_names, schema)
-    if table.num_rows < 2:
+    least = 2 if schema.unit is None else 0  # how many rows there are is private then, also by a refusal
+    if table.num_rows < least:
         raise DataError(
             "The table has fewer than two rows.", "A group to hide in needs at least two records."
         )
@@ -82,7 +83,7 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
     columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
-    return with_policies(table, columns, schema)
+    return with_policies(table, columns, schema, least=least)
 
 
 def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *, least: int = 2) -> Checked:

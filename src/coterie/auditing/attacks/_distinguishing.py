@@ -19,6 +19,7 @@ from coterie.schema.arrays import Flags, Floats, Words
 from coterie.schema.attributes import Role, Schema
 from coterie.table.checked import check
 from coterie.table.columns.column import CategoryColumn, NumericColumn
+from coterie.table.units import unit_labels
 
 # Events that tell two neighbours apart: made and chosen on one half of the runs, tested on the other.
 #
@@ -169,6 +170,7 @@ def _visible(left: Floats, right: Floats) -> bool:
 # Released tables as an attacker on ε sees them: numbers on a public grid, and patterns of ties.
 
 _GRID = 1000  # cells that a domain is rounded to
+_PLACES = 64  # of an ordered column whose length is noisy
 _MOST_PAIRS = 10  # pairs of attributes whose joint ties are counted
 Groups = NDArray[np.intp]
 
@@ -189,9 +191,13 @@ def observe(tables: Iterable[pa.Table], schema: Schema, changed: NDArray[np.intp
         rounded = np.rint(cells * _GRID) / _GRID
         groups = np.column_stack([np.unique(column, return_inverse=True)[1] for column in cells.T])
         joint = _crossings(groups)
-        at_ends.append(np.sort(rounded, axis=0).ravel())
+        ordered_values = np.sort(rounded, axis=0)
+        if schema.unit is not None:  # releases differ in length, and are compared at even places
+            ordered_values = ordered_values[(2 * np.arange(_PLACES) + 1) * len(rounded) // (2 * _PLACES)]
+        at_ends.append(ordered_values.ravel())
         crossed.append(_code(np.concatenate([np.sort(counted) for counted in joint])))
-        counts.append(np.array([*groups.max(axis=0), *(len(counted) for counted in joint)], dtype=np.float64))
+        sizes = [*groups.max(axis=0), *(len(counted) for counted in joint), len(rounded)]
+        counts.append(np.array(sizes, dtype=np.float64))
         if changed is not None:
             ordered.append(rounded.ravel())
             theirs.append(rounded[changed].ravel())
@@ -257,6 +263,9 @@ def candidate_neighbours(evidence: MethodEvidence) -> Iterator[tuple[str, Pair]]
 
     Small, because one record weighs most among few, and because the method must run thousands of times.
     """
+    if evidence.schema.unit is not None:
+        yield from _exchanged_units(evidence)
+        return
     yield "all records alike in every attribute, but for one", _aligned(evidence)
     draws = evidence.draws("neighbours")
     people, k = evidence.population, evidence.k or 1
@@ -271,6 +280,26 @@ def candidate_neighbours(evidence: MethodEvidence) -> Iterator[tuple[str, Pair]]
         yield story, (table, _placed(table, evidence, [place], [[end]] * ends))
     bottom, top = (_placed(table, evidence, [size // 2], [[end]] * ends) for end in (0.0, 1.0))
     yield "one record at the bottom or the top of the domain", (bottom, top)
+
+
+def _exchanged_units(evidence: MethodEvidence) -> Iterator[tuple[str, Pair]]:
+    """A unit of equal rows at one end of the domain, exchanged for one at the other end, or for none."""
+    schema, people = evidence.schema, evidence.population
+    assert schema.unit is not None
+    _, of_row = unit_labels(people, schema)
+    most = min(_MOST_PEOPLE, people.num_rows) - 1
+    # The unit of the last row is the one that changes: the others are those of the first rows.
+    others = people.slice(0, most).filter(pa.array(of_row[:most] != of_row[-1]))
+    unit = people.take(pa.array([people.num_rows - 1] * schema.unit.at_most))
+    places, ends = range(unit.num_rows), len(schema.protected)
+    bottom, top = (_placed(unit, evidence, places, [[end] * unit.num_rows] * ends) for end in (0.0, 1.0))
+    with_bottom, with_top = (pa.concat_tables([others, _cast(one, others)]) for one in (bottom, top))
+    yield "a unit of equal rows at the bottom or the top of the domain", (with_bottom, with_top)
+    yield "a unit of equal rows at the top of the domain, or no such unit", (others, with_top)
+
+
+def _cast(table: pa.Table, like: pa.Table) -> pa.Table:
+    return table.select(like.column_names).cast(like.schema)
 
 
 def _aligned(evidence: MethodEvidence) -> Pair:

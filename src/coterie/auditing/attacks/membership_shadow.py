@@ -15,6 +15,7 @@ from coterie.auditing.attacks._nearest import nearest_rows
 from coterie.auditing.attacks.evidence import MethodEvidence, read_people, read_release, side_by_side
 from coterie.auditing.attacks.membership_distance import membership_finding
 from coterie.schema.arrays import Flags, Floats
+from coterie.table.units import unit_labels
 
 SHADOWS = 32
 MOST_PEOPLE = 1000
@@ -35,9 +36,14 @@ def _run(evidence: MethodEvidence) -> Outcome:
     everyone = read_people(people, evidence.schema)
     if everyone.records != size:
         return ATTACK.not_run("the schema drops rows, so halves would differ in size")
+    # A whole unit is in a half, or outside it; without a unit in the schema, every row is one.
+    of_row, units = np.arange(size), size
+    if evidence.schema.unit is not None:
+        labels, of_row = unit_labels(people, evidence.schema)
+        units = len(labels)
     for shadow in range(SHADOWS):
         evidence.clock.check()
-        members = draws.permutation(size)[: size // 2]
+        members = np.flatnonzero(np.isin(of_row, draws.permutation(units)[: units // 2]))
         inside[shadow, members] = True
         half = people.take(pa.array(np.sort(members)))
         released = read_release(evidence.releases(half)(50_000 + shadow), evidence.schema)

@@ -58,6 +58,11 @@ def plan_as_in_paper(specification: Specification, records: RecordSource, alloca
     """Every statistic measured directly, one after the other, with the paper's sensitivities."""
     if specification.budget.notion is not Notion.PURE:
         raise ParameterError("Nunes 2024 uses pure differential privacy only.", "Give the budget as epsilon.")
+    if specification.schema.unit is not None:
+        raise ParameterError(
+            "Nunes 2024 takes every record for a person, and the schema names a unit.",
+            "Leave out `unit`, or --as-in-paper.",
+        )
     routes = {statistic.name: Route.DIRECT for statistic in specification.statistics}
     # Any values will do for building the measurements, which refuses what cannot be planned; the true ones replace them.
     neutral = Expectations.of(specification)

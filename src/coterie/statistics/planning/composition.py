@@ -4,7 +4,7 @@ Add/remove: a record satisfies some set of filters; the measurements of that set
 Replace-one: a record goes from one set to another; a measurement in both is touched by a change of value, a
 measurement in one of them by leaving or entering. Each possible move is one row Σ share·budget ≤ total,
 share = (Δ of that move)/(Δ the budget pays for), squared for Gaussian noise, because ε adds up in Δ/b and ρ
-in Δ²/(2σ²)."""
+in Δ²/(2σ²). Exchange: both; a record that is not there is one more kind, in no set."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def neighbour_rows(
     power = 2 if zcdp else 1
     enter, swap = enter**power, swap**power
     if neighbours is Neighbours.ADD_REMOVE:
-        rows = member * enter
-    elif len(member) <= MOST_PAIRED_KINDS:
+        return _maximal(member * enter)
+    if len(member) <= MOST_PAIRED_KINDS:
+        if neighbours is Neighbours.EXCHANGE:
+            member = np.vstack([member, np.zeros_like(member[:1])])
         first, second = np.triu_indices(len(member))
         both = member[first] & member[second]
         one = member[first] ^ member[second]
@@ -60,6 +62,8 @@ def neighbour_rows(
         # The move A → B costs at most h(A) + h(B), h = Σ max(enter, swap/2): so h ≤ total/2 is enough.
         everywhere = member.all(axis=0)
         rows = np.where(everywhere, swap, 2.0 * np.maximum(enter, swap / 2.0) * member)
+        if neighbours is Neighbours.EXCHANGE:
+            rows = np.vstack([rows, member * enter])
     return _maximal(rows)
 
 

@@ -176,8 +176,8 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
     ]
     if specification.size is None and specification.records is not None:
         warnings.append(
-            "Under add-remove neighbours the number of records is private: `records` is used for planning only, and no "
-            "released figure is fitted to it. Write a public estimate there, not the true number."
+            f"Under {specification.neighbours} neighbours the number of records is private: `records` is used for planning "
+            "only, and no released figure is fitted to it. Write a public estimate there, not the true number."
         )
     unchecked = unchecked_columns(specification)
     if unchecked:

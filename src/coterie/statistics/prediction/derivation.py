@@ -53,6 +53,9 @@ def derive(specification: Specification, statistic: Statistic, route: Route) -> 
     else:
         single = _direct(specification, statistic)
         inner, needed = name(single.name), (single,)
+    rows = specification.rows_per_unit
+    if rows > 1:
+        needed = tuple(replace(m, bound=m.bound.for_unit(rows)) for m in needed)
     return clamp(inner, domain.lower, domain.upper), needed
 
 

@@ -81,11 +81,17 @@ class JointMeasurement:
         enter, swap = (math.ceil(Fraction(size) / self.of_one.unit) for size in (bound.enter, bound.swap))
         largest, apart = self._columns
         # A sum: a value changes within its cell, or a record leaves one cell with one value and enters another.
-        replaced = apart if self.kind is Kind.COUNT else max(swap, 2 * enter) ** power * largest
+        counted = enter**power * apart  # `enter` is 1, or a unit's rows
+        replaced = counted if self.kind is Kind.COUNT else max(swap, 2 * enter) ** power * largest
         entered = enter**power * largest
         if self.gaussian:
             entered, replaced = (_root_up(value) for value in (entered, replaced))
-        return {Neighbours.ADD_REMOVE: entered, Neighbours.REPLACE_ONE: replaced}
+        exchanged = max(entered, replaced)
+        return {
+            Neighbours.ADD_REMOVE: entered,
+            Neighbours.REPLACE_ONE: replaced,
+            Neighbours.EXCHANGE: exchanged,
+        }
 
     @cached_property
     def _columns(self) -> tuple[int, int]:

@@ -55,12 +55,27 @@ class SensitivityBound:
     swap: float
     formula: str
     proof: str
+    rows_per_unit: int = 1
 
     def nominal(self, neighbours: Neighbours, everyone: bool) -> float:
         """The Δ that the statistic's own budget pays for."""
         if neighbours is Neighbours.ADD_REMOVE:
             return self.enter
-        return self.swap if everyone else max(self.enter, self.swap)
+        if neighbours is Neighbours.REPLACE_ONE and everyone:
+            return self.swap
+        return max(self.enter, self.swap)
+
+    def for_unit(self, rows: int) -> SensitivityBound:
+        """Of a unit of so many records. The noise of c·Δ with ε is that of Δ with ε/c; with ρ, that of ρ/c²."""
+        if rows == 1:
+            return self
+        return SensitivityBound(
+            rows * self.enter,
+            rows * self.swap,
+            f"{rows} × ({self.formula})",
+            f"{self.proof} A unit is exchanged for another in at most {rows} such steps.",
+            rows,
+        )
 
 
 # One noisy number: what is computed on the records, and how far one record can move it.

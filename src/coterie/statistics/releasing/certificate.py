@@ -11,18 +11,20 @@ from pydantic import BaseModel, ValidationError
 
 from coterie._version import __version__
 from coterie.errors import CertificateError
-from coterie.methods.guarantee import CHOSEN_BLIND, Guarantee, Status
+from coterie.methods.guarantee import CHOSEN_BLIND, EXCHANGE, Guarantee, Status
 from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signable, Signature
-from coterie.promise.loss import Loss, LossModel, NeighbourRelation
+from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger import Purpose
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
 from coterie.schema.exact import as_text
+from coterie.schema.unit import Above, PrivacyUnit
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
 _NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
     Neighbours.ADD_REMOVE: "add or remove one record",
+    Neighbours.EXCHANGE: "replace one record by any other, or by none; the number of records is private",
 }
 _UNIT = "the privacy unit is one record: whoever is behind several records has less protection"
 _MODELS = {
@@ -76,9 +78,10 @@ class StatisticsCertificate(Signable):
 def promise(specification: Specification, as_in_paper: bool, private_noise: bool) -> Guarantee:
     """The guarantee of a release, weakened by everything the publisher chose."""
     model, value = _MODELS[specification.budget.notion], str(specification.budget)
+    unit = specification.schema.unit
     assumptions = [
         "bounds, filters, group values, expected values and the specification are public",
-        _UNIT,
+        _UNIT if unit is None else _whole_unit(unit),
         *_refusals(specification),
     ]
     if specification.budget.delta is not None and specification.size is None:
@@ -86,6 +89,8 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
             f"there are not many more than the {specification.records} records planned for, far below 1/δ"
         )
     status, label = Status.PROVED, f"{value} {model}"
+    if unit is not None:
+        label += f" per {unit.word} of {unit.rows}"
     conditions = _conditions(specification)
     if conditions:
         status = Status.CONDITIONAL
@@ -110,8 +115,21 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         label=label,
         assumptions=(*assumptions, *conditions, CHOSEN_BLIND),
         citation="docs/guarantees/statistics.md; Nunes 2024, chapter 5",
-        neighbours=_NEIGHBOURS[specification.neighbours],
+        neighbours=_NEIGHBOURS[specification.neighbours] if unit is None else EXCHANGE.format(rows=unit.rows),
+        unit=None if unit is None else unit.word,
+        relation=None if unit is None else specification.neighbours.value,
+        rows_per_unit=specification.rows_per_unit,
+        policy=None if unit is None else unit.above.value,
     )
+
+
+def _whole_unit(unit: PrivacyUnit) -> str:
+    kept = (
+        f"of a larger {unit.word}, {unit.at_most} records were chosen inside it and the others left out"
+        if unit.above is Above.TRUNCATE
+        else f"a table in which a {unit.word} has more records is refused"
+    )
+    return f"one {unit.word} has one label in the column '{unit.column}'; {kept}"
 
 
 def purpose_of(
@@ -123,6 +141,7 @@ def purpose_of(
     noise, so the noise is the real one here.
     """
     status, budget = promise(specification, as_in_paper, private_noise=True).status, specification.budget
+    unit = specification.schema.unit
     loss = Loss(
         LossModel.DP if status.proof else LossModel.NONE,
         NeighbourRelation(specification.neighbours.value),
@@ -130,6 +149,8 @@ def purpose_of(
         budget.epsilon,
         budget.delta,
         budget.rho,
+        *(ROW if unit is None else unit.word, specification.rows_per_unit),
+        policy="" if unit is None else unit.above.value,
         scope="all released statistics",
     )
     method = f"statistics: {specification.release}"
@@ -138,6 +159,9 @@ def purpose_of(
 
 def _conditions(specification: Specification) -> list[str]:
     conditions = []
+    unit = specification.schema.unit
+    if unit is not None and unit.above is Above.REFUSE:
+        conditions.append(f"no {unit.word} has more than {unit.at_most} records (else the table was refused)")
     if specification.disjoint:
         conditions.append("the groups declared disjoint share no record in any possible table")
     dropped = [

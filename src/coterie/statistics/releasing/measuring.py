@@ -35,14 +35,15 @@ from coterie.statistics.releasing.records import Kinds, People, RecordSource, ty
 from coterie.statistics.specification.asked_values import asked_texts
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Neighbours, Specification
+from coterie.table.units import KEY_WORDS, bounded_units
 
 # One number, the rows of a joint measurement, the counts of a quantile's candidates, the counts of private keys.
 Exact = int | list[int] | NDArray[np.int64] | dict[str, int]
 
 
-def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
+def compute(design: Design, records: RecordSource, sampler: Sampler | None = None) -> dict[str, Exact]:
     """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
-    people, kinds = read_people(design.specification, records, design.asked)
+    people, kinds = read_people(design.specification, records, design.asked, sampler)
     sums = _Sums(people, kinds)
     found: dict[str, Exact] = {}
     for m in design.measurements:
@@ -59,9 +60,15 @@ def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
 
 
 def read_people(
-    specification: Specification, records: RecordSource, measurements: Iterable[Measurement] = ()
+    specification: Specification,
+    records: RecordSource,
+    measurements: Iterable[Measurement] = (),
+    sampler: Sampler | None = None,
 ) -> tuple[People, Kinds]:
-    """The records as values, sorted into kinds; refused if they are not what the specification declares."""
+    """The records as values, sorted into kinds; refused if they are not what the specification declares.
+
+    `sampler` chooses which records of a large unit count.
+    """
     if records.identity in specification.samples:
         raise DataError(
             "The file that `shape` calls a public sample holds these very data.",
@@ -75,8 +82,12 @@ def read_people(
     for chosen in filters:
         for column, condition in chosen.conditions:
             asked.setdefault(column, set()).update(asked_texts(condition))
-    keyed = specification.keyed
-    people = typed(records.read(schema, numeric | set(asked) | keyed), schema, numeric, asked, keyed)
+    keyed, unit = specification.keyed, set() if schema.unit is None else {schema.unit.column}
+    found = records.read(schema, numeric | set(asked) | keyed | unit)
+    if unit:
+        words = (sampler or SecureSampler()).uniform_words(KEY_WORDS, "coterie: rows kept of each unit")
+        found = bounded_units(found, schema, words)
+    people = typed(found, schema, numeric, asked, keyed)
     kinds = Kinds.of(people, filters, schema)
     _check(specification, kinds)
     return people, kinds
@@ -321,7 +332,7 @@ class Noise:
         p, q = exact_level(m.quantile).as_integer_ratio()
         scores = np.asarray(distances(counts, p, q), dtype=np.float64)  # q times the distance: whole numbers
         epsilon = _root(8 * budget) if zcdp else budget
-        reach = max(p, q - p) if neighbours is Neighbours.ADD_REMOVE else q
+        reach = m.bound.rows_per_unit * (max(p, q - p) if neighbours is Neighbours.ADD_REMOVE else q)
         released = m.candidates.released
         if self.sampler.private:
             chosen = [

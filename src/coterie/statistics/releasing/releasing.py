@@ -59,7 +59,7 @@ def make_release(
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    exact = compute(design, records)
+    exact = compute(design, records, noise.sampler)
     shown = _shown_keys(chosen, exact, noise)
     noisy = add_noise(design, exact, chosen.budgets, noise)
     fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
@@ -119,7 +119,7 @@ def plan_with_pilot(
     rough = replace(specification, equations=(), totals=())
     design, _ = design_for(rough, share=specification.pilot)
     budgets = exact_budgets(uniform(Problem(design.metric, design.feasible)), design.feasible, design.total)
-    noisy = add_noise(design, compute(design, records), budgets, noise, "pilot ")
+    noisy = add_noise(design, compute(design, records, noise.sampler), budgets, noise, "pilot ")
     fitted = design.reconstruction(as_floats(budgets)).fitted(noisy)
     values = {name: float(value[0]) for name, value in evaluate(design, fitted)[0].items()}
     return split_by_rule(specification, allocator, expected=values, report_losses=False), values

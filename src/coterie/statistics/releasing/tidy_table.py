@@ -72,17 +72,8 @@ def figures_table(made: StatisticsRelease) -> pa.Table:
         row["measurements"] = "; ".join(design.measurements[i].name for i in used)
         row[PAID[specification.budget.currency]] = float(sum(plan.budgets[i] for i in used))
         rows.append(row)
-    if not rows:  # counts by private keys alone, and none is shown
-        names = (
-            *_FIRST,
-            *groups.values(),
-            *_COUNTS,
-            ERROR,
-            "measurements",
-            PAID[specification.budget.currency],
-        )
-        return pa.table({n: pa.array([], pa.float64() if n in _NUMBERS else pa.string()) for n in names})
-    return typed(rows)
+    paid = PAID[specification.budget.currency]
+    return typed(rows, [*_FIRST, *groups.values(), *_COUNTS, ERROR, "measurements", paid])
 
 
 def kind_of(statistic: Statistic) -> str:
@@ -167,9 +158,9 @@ def _cells(column: str, shown: str, statistic: Statistic | None, mark: str, key:
     }
 
 
-def typed(rows: list[dict[str, Any]]) -> pa.Table:
-    """Texts and numbers; whole numbers where every figure is a count."""
-    names = list(rows[0]) if rows else []
+def typed(rows: list[dict[str, Any]], without_rows: Iterable[str] = ()) -> pa.Table:
+    """Texts and numbers; whole numbers where every figure is a count. Private keys may leave no row at all."""
+    names = list(rows[0] if rows else without_rows)
     ranges = [name for name in names if _is_end(name, names)]
     counts = all(row.get("kind") in _WHOLE for row in rows)
     columns = {}
@@ -177,7 +168,8 @@ def typed(rows: list[dict[str, Any]]) -> pa.Table:
         cells = [row[name] for row in rows]
         if name in _NUMBERS:
             whole = counts and name in _COUNTS
-            columns[name] = pa.array([int(c) if whole else float(c) for c in cells])
+            kind = pa.int64() if whole else pa.float64()
+            columns[name] = pa.array([int(c) if whole else float(c) for c in cells], kind)
         elif name not in ranges:
             columns[name] = pa.array(cells, pa.string())
         elif any(cell is not None for cell in cells):
@@ -212,6 +204,8 @@ def written(table: pa.Table, ending: str, about: Mapping[str, Any]) -> bytes:
         writer.writerows(rows)
         return buffer.getvalue().encode()
     if ending == ".json":
+        if not rows:
+            about["columns"] = table.column_names
         return (json.dumps({**about, "values": rows}, indent=2, ensure_ascii=False) + "\n").encode()
     described = table.replace_schema_metadata({"coterie": json.dumps(about, ensure_ascii=False)})
     return table_bytes(described, Path(f"figures{ending}"))
@@ -222,7 +216,11 @@ def read(content: bytes, ending: str) -> pa.Table:
     try:
         if ending in (".csv", ".json"):
             text = content.decode()
-            table = typed(json.loads(text)["values"] if ending == ".json" else _from_csv(text))
+            if ending == ".json":
+                found = json.loads(text)
+                table = typed(found["values"], found.get("columns", ()))
+            else:
+                table = typed(_from_csv(text), next(csv.reader(io.StringIO(text)), ()))
         elif ending == ".parquet":
             table = pq.ParquetFile(pa.BufferReader(content)).read()
         else:

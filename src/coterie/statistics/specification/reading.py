@@ -129,7 +129,7 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
 
 def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specification:
     shapes = ShapeReader(schema, folder)
-    neighbours = one_of(document.get("neighbours"), Neighbours, "`neighbours`")
+    neighbours = _neighbours(document.get("neighbours"), schema)
     exact = neighbours.size_is_public and document.get("records") is not None
     statistics, totals = expand(document["statistics"], schema, exact, shapes.read)
     equations = document.get("equations") or {}
@@ -160,6 +160,17 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     for statistic in specification.statistics:
         check_expected(specification, statistic)
     return specification
+
+
+def _neighbours(content: object, schema: Schema) -> Neighbours:
+    if schema.unit is None:
+        return one_of(content, Neighbours, "`neighbours`")
+    if content not in (None, Neighbours.EXCHANGE.value):
+        raise ParameterError(
+            f"The schema names a unit, so neighbours exchange one {schema.unit.word} for any other, or for none.",
+            "Leave out `neighbours`, or write neighbours: exchange.",
+        )
+    return Neighbours.EXCHANGE
 
 
 def _budget(content: object) -> PrivacyBudget:

@@ -81,6 +81,7 @@ class RelativeTo(StrEnum):
 class Neighbours(StrEnum):
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
+    EXCHANGE = "exchange"  # replaced by any other, or by none: of a privacy unit
 
     @property
     def size_is_public(self) -> bool:
@@ -224,7 +225,7 @@ class Specification:
     schema : Schema
         What is public about the columns.
     neighbours : str
-        Which tables count as neighbours: replace-one or add-remove.
+        Which tables count as neighbours: replace-one, add-remove or exchange.
     budget : PrivacyBudget
         The whole ε, with δ where there is one.
     statistics, equations : tuple
@@ -339,8 +340,13 @@ class Specification:
         return min((float(bound) for bound in bounds if bound is not None), default=math.inf)
 
     @property
+    def rows_per_unit(self) -> int:
+        """How many records one privacy unit counts with, at most."""
+        return 1 if self.schema.unit is None else self.schema.unit.at_most
+
+    @property
     def size(self) -> int | None:
-        """The number of records, where it is public. Under add-remove `records` is a figure for planning only."""
+        """The number of records, where it is public. Elsewhere `records` is a figure for planning only."""
         return self.records if self.neighbours.size_is_public else None
 
     @property

@@ -17,18 +17,24 @@ _MOST_MEANS = 2
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """What every specification has. Under replace-one neighbours the number of records is public by definition.
+    """What every specification has. Under replace-one neighbours the number of records is public by definition; where the
+    schema names a unit it is private, and not written here.
 
     Its people are those of the table's last release, if a ledger counted it: one budget for both.
     """
     name = project.state.name.rsplit(".", 1)[0].lower()
     slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-") or "statistics"
+    public = {
+        "records": project.state.loaded.rows if project.state.loaded else 0,
+        "neighbours": "replace-one",
+    }
+    if project.schema_path.exists() and project.schema().unit is not None:
+        public = {"neighbours": "exchange"}
     return {
         "coterie_statistics": 1,
         "release": f"{slug}-1",
         "population": last_account(project)[1] or slug,
-        "records": project.state.loaded.rows if project.state.loaded else 0,
-        "neighbours": "replace-one",
+        **public,
         "budget": {"epsilon": "1"},
         "expected_from": "the publisher's expectation",
         "statistics": {},
