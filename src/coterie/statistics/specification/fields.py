@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from coterie.errors import ParameterError, nearest
+from coterie.schema.exact import parse_epsilon
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -59,3 +61,20 @@ def positive_integer(value: object, where: str, at_least: int = 1) -> int | None
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise ParameterError(f"{where} must be a whole number of at least {at_least}.", "Correct that entry.")
     return value
+
+
+def floor_of(content: object) -> Fraction:
+    return Fraction(0) if content in (None, 0, "0") else parse_epsilon(content, "floor")  # type: ignore[arg-type]
+
+
+def fairness_of(content: object) -> float | None:
+    return None if content is None else number_of(content, "`fairness`", at_least=1.0)
+
+
+def pilot_of(content: object) -> Fraction:
+    if content in (None, 0, "0"):
+        return Fraction(0)
+    share = parse_epsilon(content, "pilot")  # type: ignore[arg-type]
+    if share > Fraction(1, 2):
+        raise ParameterError("The pilot would take more than half of the budget.", "Use about 0.1.")
+    return share

@@ -29,7 +29,7 @@ PRIVATE = "private"  # the release finds the values, and shows those that many r
 
 
 @dataclass(frozen=True)
-class Choice:
+class GroupValue:
     """One value, bin or total along one column; `covers`: the places of the values that it holds."""
 
     column: str
@@ -41,7 +41,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class StatisticGroup:
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[GroupValue, ...] = ()
     total: bool = False
 
     @property
@@ -110,7 +110,7 @@ def groups_of(
     return (*finest, *_totals(entry.get("totals", False), axes, schema, where))
 
 
-def _values(column: str, values: object, schema: Schema, where: str) -> list[Choice]:
+def _values(column: str, values: object, schema: Schema, where: str) -> list[GroupValue]:
     if values == DECLARED:
         values = list(asked_labels(schema[column], schema.folder) or ())
         if not values:
@@ -123,14 +123,14 @@ def _values(column: str, values: object, schema: Schema, where: str) -> list[Cho
     return [_value(column, value, place, where) for place, value in enumerate(values)]
 
 
-def _value(column: str, value: object, place: int, where: str) -> Choice:
+def _value(column: str, value: object, place: int, where: str) -> GroupValue:
     known = read_value(value, where)
     text = known if isinstance(known, str) else number_text(known)
     chosen = Filter().and_also(column, OneOf((known,)))
-    return Choice(column, text, label_text(known), chosen, frozenset({place}))
+    return GroupValue(column, text, label_text(known), chosen, frozenset({place}))
 
 
-def _bins(entry: Mapping[str, Any], where: str) -> list[Choice]:
+def _bins(entry: Mapping[str, Any], where: str) -> list[GroupValue]:
     column, edges, values = entry.get("of"), entry.get("bins"), entry.get("values")
     if not isinstance(column, str) or (edges is None) == (values is None):
         raise ParameterError(
@@ -152,14 +152,16 @@ def _bins(entry: Mapping[str, Any], where: str) -> list[Choice]:
         last = place == len(numbers) - 2
         chosen = Filter().and_also(column, Between(start, math.nextafter(end, math.inf) if last else end))
         text = f"{number_text(start)}..{number_text(end)}"
-        found.append(Choice(column, text, text, chosen, frozenset({place})))
+        found.append(GroupValue(column, text, text, chosen, frozenset({place})))
     return found
 
 
 # Totals: over some columns, over all of them, and along the levels of a declared taxonomy.
 
 
-def _totals(asked: object, axes: list[list[Choice]], schema: Schema, where: str) -> Iterable[StatisticGroup]:
+def _totals(
+    asked: object, axes: list[list[GroupValue]], schema: Schema, where: str
+) -> Iterable[StatisticGroup]:
     if asked is False or asked is None:
         return []
     columns = [axis[0].column for axis in axes]
@@ -198,11 +200,11 @@ def _totals(asked: object, axes: list[list[Choice]], schema: Schema, where: str)
     return dict.fromkeys(found)
 
 
-def _all(axis: list[Choice]) -> Choice:
-    return Choice(axis[0].column, ALL, ALL, Filter(), frozenset(range(len(axis))))
+def _all(axis: list[GroupValue]) -> GroupValue:
+    return GroupValue(axis[0].column, ALL, ALL, Filter(), frozenset(range(len(axis))))
 
 
-def _inner(axis: list[Choice], schema: Schema) -> list[Choice]:
+def _inner(axis: list[GroupValue], schema: Schema) -> list[GroupValue]:
     """The concepts between the labels and the root of a declared taxonomy, those that hold several labels."""
     column = axis[0].column
     categories = schema[column].categories
@@ -222,5 +224,5 @@ def _inner(axis: list[Choice], schema: Schema) -> list[Choice]:
         if len(labels) > 1 and covers:
             chosen = Filter().and_also(column, OneOf(tuple(labels)))
             text = f"{ALL} {node}"
-            found.append(Choice(column, text, label_text(text), chosen, covers))
+            found.append(GroupValue(column, text, label_text(text), chosen, covers))
     return found

@@ -22,9 +22,12 @@ from coterie.statistics.specification.checking import check, check_asked_values,
 from coterie.statistics.specification.entries import expand, of_group
 from coterie.statistics.specification.equations import formula_of, names_in, parse
 from coterie.statistics.specification.fields import (
+    fairness_of,
+    floor_of,
     members,
     number_of,
     one_of,
+    pilot_of,
     positive_integer,
     positive_of,
 )
@@ -144,12 +147,12 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         statistics=statistics,
         equations=tuple(_equation(str(name), content) for name, content in equations.items()),
         records=positive_integer(document.get("records"), "`records`"),
-        floor=_floor(document.get("floor")),
-        fairness=_fairness(document.get("fairness")),
+        floor=floor_of(document.get("floor")),
+        fairness=fairness_of(document.get("fairness")),
         relative_to=one_of(document.get("relative_to", "scale"), RelativeTo, "`relative_to`"),
         disjoint=_disjoint(document.get("disjoint") or [], {s.name: s.where for s in statistics}),
         totals=totals,
-        pilot=_pilot(document.get("pilot")),
+        pilot=pilot_of(document.get("pilot")),
         expected_from=str(document.get("expected_from", "the publisher's expectation")),
         samples=tuple(sorted(set(shapes.samples))),
         document=document,
@@ -192,23 +195,6 @@ def _with_thresholds(budget: PrivacyBudget, statistics: tuple[Statistic, ...]) -
     return (
         replace(budget, keys=keys, key_delta=budget.delta / (2 * keys)) if keys and budget.delta else budget
     )
-
-
-def _floor(content: object) -> Fraction:
-    return Fraction(0) if content in (None, 0, "0") else parse_epsilon(content, "floor")  # type: ignore[arg-type]
-
-
-def _fairness(content: object) -> float | None:
-    return None if content is None else number_of(content, "`fairness`", at_least=1.0)
-
-
-def _pilot(content: object) -> Fraction:
-    if content in (None, 0, "0"):
-        return Fraction(0)
-    share = parse_epsilon(content, "pilot")  # type: ignore[arg-type]
-    if share > Fraction(1, 2):
-        raise ParameterError("The pilot would take more than half of the budget.", "Use about 0.1.")
-    return share
 
 
 def _equation(name: str, content: object) -> Equation:

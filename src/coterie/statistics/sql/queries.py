@@ -127,7 +127,7 @@ def from_sql(
             told.add(words)
             note(words)
 
-    reader = _Reader(SqlNames(described), private_keys, tell)
+    reader = _QueryReader(SqlNames(described), private_keys, tell)
     for query in _statements(_text(queries), dialect):
         reader.read(query)
     budget: dict[str, Any] = {"epsilon": _plain(epsilon)}
@@ -203,7 +203,7 @@ def _statements(text: str, dialect: str | None) -> list[Node]:
 
 
 @dataclass
-class _Reader:
+class _QueryReader:
     """Statistics and equations of all queries; equal figures are asked for once."""
 
     names: SqlNames
