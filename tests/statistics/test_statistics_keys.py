@@ -201,7 +201,18 @@ def labelled() -> dict[str, Any]:
     return {**SCHEMA, "attributes": {**SCHEMA["attributes"], "job": job}}
 
 
+def of_households() -> dict[str, Any]:
+    """One household may have the only three bakers."""
+    home = {"role": "identifier"}
+    attributes = {**SCHEMA["attributes"], "home": home}
+    return {**SCHEMA, "attributes": attributes, "unit": {"column": "home", "at_most": 3}}
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unit": (
+        document(schema=of_households(), neighbours="exchange"),
+        "one record, and the schema names a unit.*List",
+    ),
     "replace-one": (
         document(neighbours="replace-one"),
         "replace-one neighbours do not allow.*add-remove, or list",

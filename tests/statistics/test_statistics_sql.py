@@ -201,6 +201,14 @@ def test_groups_are_public_values_only() -> None:
     assert private.document["statistics"] == {"jobs": {"kind": "count", "by": {"job": "private"}}}
 
 
+def test_a_schema_with_a_unit_has_the_neighbours_of_the_unit() -> None:
+    attributes = {**SCHEMA["attributes"], "home": {"role": "identifier"}}
+    schema = {**SCHEMA, "attributes": attributes, "unit": {"column": "home", "at_most": 3}}
+    made = from_sql("SELECT sex, COUNT(*) FROM people GROUP BY sex", schema)
+    assert made.document["neighbours"] == "exchange"
+    assert read("SELECT COUNT(*) FROM people").document["neighbours"] == "add-remove"
+
+
 def test_several_queries_share_what_they_have_in_common() -> None:
     found = entries(
         "SELECT region, COUNT(*) AS n FROM people GROUP BY region; -- and\n"

@@ -130,7 +130,7 @@ def sql_command(
     ] = None,
     epsilon: Annotated[str, Option(help="The budget.")] = "1",
     delta: Annotated[str | None, Option(help="The δ of the budget; needs --records.")] = None,
-    neighbours: Annotated[str, Option(help="add-remove or replace-one.")] = "add-remove",
+    neighbours: Annotated[str | None, Option(help="add-remove (default) or replace-one.")] = None,
     records: Annotated[int | None, Option(help="How many records there are, or are planned for.")] = None,
     release: Annotated[str, Option(help="The name of the release.")] = "statistics",
     population: Annotated[str | None, Option(help="Whose lifetime budget is charged.")] = None,

@@ -13,6 +13,7 @@ from coterie.statistics.specification.asked_values import asked_labels, resolved
 from coterie.statistics.specification.equations import in_order, names_in
 from coterie.statistics.specification.filters import Between, Filter, OneOf, Value, reachable
 from coterie.statistics.specification.specification import (
+    Neighbours,
     Notion,
     Route,
     Specification,
@@ -157,9 +158,16 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
 def _check_keys(specification: Specification, statistic: Statistic, where: str) -> None:
     column = statistic.columns[0]
     public = f"list the public values under `by: {{{column}: […]}}`"
-    if specification.neighbours.size_is_public:
+    if (
+        specification.schema.unit is not None
+    ):  # several records of one unit may share a key that nobody else has
         raise ParameterError(
-            f"{where} is by private keys, which replace-one neighbours do not allow.",
+            f"{where} is by private keys, whose threshold is proved for one record, and the schema names a unit of several.",
+            f"{public[0].upper()}{public[1:]}.",
+        )
+    if specification.neighbours is not Neighbours.ADD_REMOVE:
+        raise ParameterError(
+            f"{where} is by private keys, which {specification.neighbours.value} neighbours do not allow.",
             f"Choose neighbours: add-remove, or {public}.",
         )
     if specification.budget.notion is not Notion.APPROXIMATE:

@@ -51,7 +51,7 @@ def from_sql(
     *,
     epsilon: Number = 1,
     delta: Number | None = None,
-    neighbours: str = "add-remove",
+    neighbours: str | None = None,
     records: int | None = None,
     release: str = "statistics",
     population: str | None = None,
@@ -73,8 +73,8 @@ def from_sql(
         What is public about the table. Groups are the labels that it declares.
     epsilon, delta : number
         The budget. A delta needs `records`.
-    neighbours : str, default "add-remove"
-        Or "replace-one", which needs `records`.
+    neighbours : str, optional
+        add-remove (exchange where the schema names a unit), or replace-one, which needs `records`.
     records : int, optional
         How many records there are, or are planned for.
     release : str
@@ -139,7 +139,7 @@ def from_sql(
         "population": population or reader.table or "default",
         "schema": str(schema) if isinstance(schema, str | Path) else described.to_dict(),
         **({} if records is None else {"records": records}),
-        "neighbours": neighbours,
+        "neighbours": neighbours or ("add-remove" if described.unit is None else "exchange"),
         "budget": budget,
     }
     if reader.bent and not reader.private:
