@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from coterie.auditing.attacks._distinguishing import candidate_neighbours
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.auditing_method import hold_back
 from coterie.errors import DataError
+from coterie.promise.terms import Budget
 from coterie.table.units import bounded_units
 
 SCHEMA = coterie.Schema.load(
@@ -77,6 +79,27 @@ def test_neighbours_differ_by_a_unit_of_equal_rows_and_by_presence() -> None:
         key = np.arange(4, dtype=np.uint64)
         kept = [bounded_units(table, SCHEMA, key).num_rows for table in (first, second)]
         assert kept[1] - kept[0] == second.num_rows - first.num_rows  # the unit counts in full
+
+
+def test_noise_for_one_row_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same attack on a release that forgets how many rows a unit has."""
+    right = Budget.of
+
+    def wrong(*options: Any) -> Budget:
+        return replace(right(*options), rows_per_unit=1)
+
+    monkeypatch.setattr(Budget, "of", wrong)
+    assert SCHEMA.unit is not None
+    schema = SCHEMA.model_copy(update={"unit": SCHEMA.unit.model_copy(update={"at_most": 12})})
+    found = coterie.audit_method(
+        "dp-synthetic",
+        epsilon=1,
+        population=people(20),
+        schema=schema,
+        runs=200,
+        attacks=["empirical-epsilon"],
+    )
+    assert found.findings[0].estimate.value > 1.5
 
 
 def test_what_an_exchange_shows_stays_within_epsilon() -> None:
