@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from coterie.auditing.attacks import Attack, Clock, Subject
 from coterie.auditing.attacks._ties import commonest_tie, order_from_ties
@@ -34,6 +35,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.table.frames import to_arrow
 from coterie.table.reading import as_table
+from coterie.table.units import unit_labels
 
 SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
@@ -239,10 +241,17 @@ def audit_release(
         notes.append(
             f"Attacks count rows. The rows of one {schema.unit.word} are alike, so intervals are somewhat too narrow."
         )
+    published = truth
     if truth is not None:
         attributes, truth = hidden_order(attributes, truth, draws)
-    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock)
-    outcomes = run_attacks(chosen(Subject.RELEASE, attacks), evidence, clock, progress)
+    units = _units(table, schema, people)
+    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock, units, published)
+    wanted = [
+        attack
+        for attack in chosen(Subject.RELEASE, attacks)
+        if attacks is not None or schema.unit is not None or not attack.needs_unit
+    ]
+    outcomes = run_attacks(wanted, evidence, clock, progress)
     return Audit(
         subject="release",
         people=people.records,
@@ -257,6 +266,14 @@ def audit_release(
         complete=outcomes.complete,
         related=related.found or certain or synthetic,
     )
+
+
+def _units(table: pa.Table, schema: Schema, people: Side) -> Whole | None:
+    """The unit of every person, where the original tells and no row was dropped."""
+    unit = schema.unit
+    if unit is None or unit.column not in table.column_names or people.records != table.num_rows:
+        return None
+    return unit_labels(table, schema)[1]
 
 
 def _synthetic(certificate: Certificate) -> bool:

@@ -67,7 +67,10 @@ def protect_command(
     ] = None,
     k: Annotated[int | None, Option("--k", "-k", help="Records per group.")] = None,
     rows: Annotated[
-        int | None, Option(help="dp-synthetic: how many rows to draw. Default: as many as came in.")
+        int | None,
+        Option(
+            help="dp-synthetic: how many rows to draw. Default: as many as came in (with a unit: about as many)."
+        ),
     ] = None,
     target: Annotated[
         str | None, Option(help="dp-synthetic: the attribute that others will predict; it is measured first.")

@@ -202,9 +202,10 @@ MOST_VALUES = 30  # printed after a release; the file has all
 
 
 def show_plan(chosen: Plan, proofs: bool) -> None:
-    specification = chosen.specification
+    specification, unit = chosen.specification, chosen.specification.schema.unit
+    whose = "" if unit is None else f" per {escape(unit.word)} of {unit.rows}"
     console.print(
-        f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
+        f"[bold]{escape(specification.release)}[/]: {specification.budget}{whose}, {specification.neighbours} neighbours, "
         f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} ± {chosen.standard_error:.1g}"
     )
     if len(chosen.rows) > 1:

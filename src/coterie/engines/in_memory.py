@@ -226,6 +226,7 @@ def protect_table(
         found, budget = synthesised(
             recipe.whole_table, checked.columns, records, budget, sampler, rows, target, progress
         )
+        records = found.records
         figures = dict.fromkeys(checked.columns, NoiseFigures(0.0, None))
         results = {n: (values, checked.columns[n].restore(values)) for n, values in found.values.items()}
     else:

@@ -33,6 +33,7 @@ class Synthesised:
     values: dict[str, NDArray[Any]]
     drawn: Drawn
     columns: tuple[Column, ...]  # as they are described; nothing of what they hold
+    records: int = 0  # as far as is known
 
     @property
     def measurements(self) -> pa.Table:
@@ -90,13 +91,32 @@ def known_records(records: int, budget: Budget, sampler: Sampler) -> int:
     """How many records everybody may know there are: all, or what one noisy count says where a unit's rows are private."""
     if budget.counting == 0:
         return records
-    whole, currency = budget.counting, Currency.EPSILON
-    if budget.rho is not None:
-        whole, currency = budget.rho * budget.counting / budget.total, Currency.RHO
-    accountant = Accountant(whole, currency, sampler, budget.rows_per_unit)
+    accountant = _counting_account(budget, sampler)
     # A unit's rows all count, or none of them: sensitivity 1 for each row.
     count = accountant.noisy_vector(np.array([records]), 1, 1, Fraction(1), "coterie: number of records")
     return max(1, round(float(count.values[0])))
+
+
+def _counting_account(budget: Budget, sampler: Sampler) -> Accountant:
+    if budget.rho is None:
+        return Accountant(budget.counting, Currency.EPSILON, sampler, budget.rows_per_unit)
+    whole = budget.rho * budget.counting / budget.total
+    return Accountant(whole, Currency.RHO, sampler, budget.rows_per_unit)
+
+
+def better_known_records(records: int, budget: Budget, drawn: Drawn, sampler: Sampler) -> int:
+    """The number of records once everything is measured: each histogram and table has a noisy total of its own.
+
+    A mean of what was released already, each weighted by its noise: it costs nothing.
+    """
+    if budget.counting == 0:
+        return records
+    first = _counting_account(budget, sampler).deviation(1, 1.0, 1.0)
+    readings = [part.reading for released in drawn.model.distributions for part in released.parts]
+    readings += drawn.model.readings.values()
+    totals = np.array([records, *(reading.values.sum() for reading in readings)])
+    noise = np.array([first**2, *(reading.deviation**2 * reading.values.size for reading in readings)])
+    return max(1, round(float((totals / noise).sum() / (1 / noise).sum())))
 
 
 def refuse_unit(schema: Schema) -> None:
@@ -193,11 +213,12 @@ def synthesised(
 
     here = _InMemory(list(columns.values()), told)
     drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target, built)
+    count = better_known_records(records, budget, drawn, sampler)
     values = {}
     for number, name in enumerate(columns):
-        values[name] = drawn.values(number, 0, records if rows is None else rows, sampler)
+        values[name] = drawn.values(number, 0, count if rows is None else rows, sampler)
         told(name)
-    return Synthesised(values, drawn, without_records(columns.values())), shared
+    return Synthesised(values, drawn, without_records(columns.values()), count), shared
 
 
 def without_records(columns: Iterable[Column]) -> tuple[Column, ...]:

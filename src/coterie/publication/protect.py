@@ -86,7 +86,8 @@ def protect(
     delta : int, str, float or Fraction, optional
         For `dp-synthetic`: (ε, δ)-DP instead of pure ε-DP, with less noise. Well below one over the number of records.
     rows : int, optional
-        For `dp-synthetic`: how many rows to draw. Default: as many as came in.
+        For `dp-synthetic`: how many rows to draw. Default: as many as came in, or, if the schema names a unit, as
+        many as a noisy count says.
     target : str, optional
         For `dp-synthetic`: the attribute that others will predict. Its relation to each of them is measured first.
     shuffle : bool, default False

@@ -71,7 +71,8 @@ class ReleaseEvidence(Repeatable):
     The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
 
     `truth` is None when rows have no known person (synthetic rows, unknown order). `known` is the share of people whose
-    row the attacker knows already. `k` is public: it stands on the certificate; None when it is not known.
+    row the attacker knows already. `k` is public: it stands on the certificate; None when it is not known. With a privacy
+    unit, `units[i]` is that of person i, and `published[i]` the place of their row in the release as it was published.
     """
 
     attributes: tuple[Seen, ...]
@@ -80,6 +81,8 @@ class ReleaseEvidence(Repeatable):
     k: int | None = None
     seed: int = 1
     clock: Clock = field(default_factory=Clock)
+    units: Whole | None = None
+    published: Whole | None = None
 
     def __repr__(self) -> str:
         names = ", ".join(attribute.name for attribute in self.attributes)

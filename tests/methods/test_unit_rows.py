@@ -104,6 +104,19 @@ def test_the_noisy_number_of_records_has_the_width_of_the_design() -> None:
         assert abs(np.mean(draws) - 10_000) < 4 * np.std(draws) / 2000**0.5
 
 
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_the_totals_of_all_histograms_tell_the_number_of_rows_better(delta: str | None) -> None:
+    """Over 40 releases: without bias (three standard errors), and with less than half of the first count's noise."""
+    table = households(400)
+    sizes = np.unique(table.column("household").to_numpy(), return_counts=True)[1]
+    truth = int(np.minimum(sizes, 4).sum())
+    rows = np.array([protect(table, seed=seed, delta=delta, forget=True).records for seed in range(40)])
+    budget = Budget.of(1, coterie.Schema.load(document()), get_method(METHOD), delta)
+    first = np.std([known_records(truth, budget, SeededSampler(seed)) for seed in range(200)])
+    assert np.std(rows) < first / 2
+    assert abs(rows.mean() - truth) < 3 * np.std(rows) / 40**0.5
+
+
 def test_everything_else_is_read_as_for_rows_at_a_part_of_the_budget() -> None:
     """The noise of c rows with ε is that of one row with ε/c; under ρ, with ρ/c²."""
     for delta in (None, 1e-6):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from coterie.auditing.attacks._distinguishing import candidate_neighbours
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.auditing_method import hold_back
 from coterie.errors import DataError
+from coterie.promise.terms import Budget
 from coterie.table.units import bounded_units
 
 SCHEMA = coterie.Schema.load(
@@ -79,6 +81,27 @@ def test_neighbours_differ_by_a_unit_of_equal_rows_and_by_presence() -> None:
         assert kept[1] - kept[0] == second.num_rows - first.num_rows  # the unit counts in full
 
 
+def test_noise_for_one_row_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same attack on a release that forgets how many rows a unit has."""
+    right = Budget.of
+
+    def wrong(*options: Any) -> Budget:
+        return replace(right(*options), rows_per_unit=1)
+
+    monkeypatch.setattr(Budget, "of", wrong)
+    assert SCHEMA.unit is not None
+    schema = SCHEMA.model_copy(update={"unit": SCHEMA.unit.model_copy(update={"at_most": 12})})
+    found = coterie.audit_method(
+        "dp-synthetic",
+        epsilon=1,
+        population=people(20),
+        schema=schema,
+        runs=200,
+        attacks=["empirical-epsilon"],
+    )
+    assert found.findings[0].estimate.value > 1.5
+
+
 def test_what_an_exchange_shows_stays_within_epsilon() -> None:
     found = coterie.audit_method(
         "dp-synthetic",
@@ -93,3 +116,38 @@ def test_what_an_exchange_shows_stays_within_epsilon() -> None:
     assert found.promised is not None
     assert "per home of at most 3 rows" in found.promised.label
     assert any("Attacks count rows" in note for note in found.notes)
+
+
+def kept_in_order(shuffled: bool) -> tuple[pa.Table, pa.Table, list[int]]:
+    """A release that keeps ages, made before anybody thought of households."""
+    table = people()
+    order = np.arange(table.num_rows)
+    if shuffled:
+        order = np.random.default_rng(4).permutation(table.num_rows)
+    return table, table.select(["age", "sex"]).take(order), order.tolist()
+
+
+def test_rows_in_order_show_who_lives_together() -> None:
+    table, released, order = kept_in_order(shuffled=False)
+    audit = coterie.audit(table, released, SCHEMA, order=order, attacks=["unit-linkage"])
+    (finding,) = audit.findings
+    assert finding.estimate.low > 0.4  # half of all neighbours in the table are of one home
+    assert finding.baseline.value < 0.02
+    assert str(finding.level) != "nothing"
+
+
+def test_shuffled_rows_and_synthetic_rows_do_not() -> None:
+    table, released, order = kept_in_order(shuffled=True)
+    (finding,) = coterie.audit(table, released, SCHEMA, order=order, attacks=["unit-linkage"]).findings
+    assert finding.estimate.low <= finding.baseline.high
+    synthetic = coterie.protect(table, SCHEMA, method="dp-synthetic", epsilon=1)
+    audit = coterie.audit(table, synthetic.table, SCHEMA, certificate=synthetic.certificate)
+    assert "unit-linkage" in {missed.attack for missed in audit.not_run}
+
+
+def test_without_a_unit_nobody_looks_for_one() -> None:
+    table, released, _ = kept_in_order(shuffled=False)
+    plain = SCHEMA.model_copy(update={"unit": None})
+    audit = coterie.audit(table, released, plain, seconds=20)
+    shown = {one.attack for one in (*audit.findings, *audit.not_run)}
+    assert "unit-linkage" not in shown
