@@ -80,14 +80,12 @@ class AttributeFigures:
 class InternalFigures:
     """What the steward may know and nobody else: computed from the original data."""
 
-    rows_dropped: int
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
     row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
 
     def __repr__(self) -> str:
-        told = f"{counted(len(self.attributes), 'attribute')}, {counted(self.rows_dropped, 'row')} dropped"
-        return f"<InternalFigures: {told}; do not publish>"
+        return f"<InternalFigures: {counted(len(self.attributes), 'attribute')}; do not publish>"
 
     def to_dict(self) -> dict[str, Any]:
         return {"warning": WARNING, **asdict(self)}
@@ -114,7 +112,7 @@ def internal_figures(
         for name, values in released.items()
     }
     row_order = None if order is None else order.tolist()
-    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order)
+    return InternalFigures(checked.values_clipped, attributes, row_order)
 
 
 def _attribute(

@@ -23,7 +23,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Role, Schema
-from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,11 @@ class _InMemory:
     progress: Callable[[str], None]
 
     def decimals(self, asked: Sequence[int]) -> list[Whole]:
-        return [decimal_counts(self.columns[number].position) for number in asked]
+        return [
+            decimal_counts(column.values)
+            for column in map(self.columns.__getitem__, asked)
+            if isinstance(column, NumericColumn)
+        ]
 
     def measures(self, coded: Sequence[CodedColumn]) -> CodedRecords:
         sizes = tuple(column.cells.size for column in coded)

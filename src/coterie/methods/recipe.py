@@ -14,7 +14,7 @@ from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 from coterie.methods.guarantee import Promise
-from coterie.schema.attributes import Missing, Role, Schema
+from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
@@ -90,12 +90,11 @@ class Method:
                 "rows, which is private where the schema names a unit.",
                 "Protect that column, or drop it with `role: identifier`.",
             )
-        gaps = [a.name for a in schema.protected if a.missing is Missing.OWN_CATEGORY and not a.type.labelled]
-        if gaps and self.whole_table is None:
+        gaps = [a.name for a in schema.protected if a.gaps and not a.type.labelled]
+        if gaps and self.whole_table is None and not self.numeric.takes_gaps:
             raise ParameterError(
-                f"Method '{self.name}' has no answer for missing values of '{gaps[0]}'.",
-                "`missing: own category` of numbers, dates and ordered labels is for dp-synthetic: choose that method, or "
-                "write `missing: impute`. `drop row` makes a proof conditional.",
+                f"Method '{self.name}' has no proof for missing values of '{gaps[0]}'.",
+                "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`.",
             )
 
     def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:

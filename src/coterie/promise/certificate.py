@@ -100,7 +100,7 @@ class CertifiedAttribute(Frozen):
     caution: str | None = None
     domain: Bounds | None = None
     categories: CertifiedLabels | None = None
-    missing: Missing | None = None
+    missing: Missing | Literal["drop row"] | None = None  # rows were dropped up to version 0.1 only
     missing_marks: tuple[str, ...] = ()
     imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None

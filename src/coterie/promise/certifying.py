@@ -231,8 +231,10 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
-    if facts.rows_may_drop:
-        notes.append("rows with missing values, if any, were dropped; their number is not disclosed here")
+    if facts.gaps:
+        notes.append(
+            f"missing is an outcome of {', '.join(facts.gaps)}: measured and released like another, an empty cell"
+        )
     return tuple(notes)
 
 

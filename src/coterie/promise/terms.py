@@ -17,7 +17,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Missing, Role, Schema, Source
+from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -232,11 +232,7 @@ def facts_of(
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
-        rows_may_drop=tuple(
-            a.name
-            for a in schema.attributes
-            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-        ),
+        gaps=tuple(a.name for a in schema.protected if a.gaps),
         labelled=tuple(a.name for a in schema.protected if a.type.labelled),
         taxonomies=tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled),
         shuffled=shuffled,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coterie.errors import DataError, SchemaError, nearest, shortened
+from coterie.errors import SchemaError, nearest
 from coterie.schema.codebook import Codebook, as_texts, as_written, check_codes, with_codes
+from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
@@ -48,8 +48,7 @@ class Role(StrEnum):
 
 class Missing(StrEnum):
     ERROR = "error"
-    DROP_ROW = "drop row"
-    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
+    # Missing is an outcome like any other: measured, and released.
     OWN_CATEGORY = "own category"
     IMPUTE = "impute"  # a public value of the domain stands in
 
@@ -160,6 +159,11 @@ class Attribute(Codebook):
                 f"Attribute '{self.name}' is protected but its labels are not declared.",
                 "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
             )
+
+    @property
+    def gaps(self) -> bool:
+        """Whether *missing* is an outcome that is measured and released."""
+        return self.missing is Missing.OWN_CATEGORY
 
     @property
     def is_public(self) -> bool:
@@ -373,25 +377,3 @@ class Schema(Frozen):
         from coterie.schema.document import schema_text
 
         return schema_text(self)
-
-
-# Names of columns: each one text, none empty, none twice.
-
-
-def check_names(names: Iterable[object]) -> None:
-    listed = list(names)
-    for position, name in enumerate(listed, start=1):
-        if not isinstance(name, str):
-            raise DataError(
-                f"Column {position} is named by a {type(name).__name__}, not by text.",
-                "Rename the columns to text, as the schema does.",
-            )
-        if not name:
-            raise DataError(
-                f"Column {position} has no name.",
-                "Name every column (in a CSV file: in its first line; row numbers need a name too).",
-            )
-    twice = [name for name, count in Counter(listed).items() if count > 1]
-    if twice:
-        shown = shortened([f"'{name}'" for name in twice], 5)
-        raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")

@@ -193,6 +193,12 @@ def _attribute(name: str, content: object) -> Attribute:
             f"Attribute '{name}' has no role.",
             "Write `role: protect` (goes through the method), `identifier` (dropped) or `keep` (untouched).",
         )
+    if content.get("missing") == "drop row":
+        raise SchemaError(
+            f"Attribute '{name}': `missing: drop row` is no policy any more: who has gaps would have to be public.",
+            "Write `missing: own category`, which counts missing as an outcome and releases it, or `impute`, which puts a "
+            "public value in its place.",
+        )
     domain, categories = content.get("domain"), content.get("categories")
     if isinstance(domain, Mapping) and domain.get("lower") is None and domain.get("upper") is None:
         content = {**content, "domain": None}  # a draft whose bounds are still open

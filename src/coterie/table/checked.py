@@ -55,7 +55,6 @@ class Checked:
     columns: dict[str, Column]
     kept: dict[str, pa.ChunkedArray]
     records: int
-    rows_dropped: int
     values_clipped: dict[str, int]
     uncut: dict[str, Column] = field(
         default_factory=dict
@@ -83,36 +82,16 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
     columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
-    return with_policies(table, columns, schema, least=least)
+    return with_policies(table, columns, schema)
 
 
-def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *, least: int = 2) -> Checked:
-    """Missing values and values outside the domain treated as the schema says; `least` is 0 for a piece of a table."""
+def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema) -> Checked:
+    """Missing values and values outside the domain treated as the schema says, of a table or a piece of one."""
     columns = dict(columns)
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
     absences = _each(absent_in, columns.values(), table.num_rows)
-    gaps = dict(zip(columns, absences, strict=True))
-    gaps |= {name: cells.kept_gaps(column, schema[name]) for name, column in kept.items()}
-    drop = np.zeros(table.num_rows, dtype=np.bool_)
-    for name, absent in gaps.items():
-        if not absent.any():
-            continue
-        attribute = schema[name]
-        if attribute.missing is Missing.DROP_ROW:
-            drop |= absent
-        elif attribute.missing is Missing.IMPUTE and name in columns:
-            columns[name] = filled(columns[name], absent)
-        elif attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY:
-            raise cells.missing_values(name, absent)  # a kept column is released as it is, gaps included
-    if drop.any():
-        keep = ~drop
-        if keep.sum() < least:
-            raise DataError(
-                "Fewer than two rows are left once rows with missing values are dropped.",
-                "Choose another policy than `missing: drop row`, or another table.",
-            )
-        columns = {name: column.rows(keep) for name, column in columns.items()}
-        kept = {name: column.filter(pa.array(keep)) for name, column in kept.items()}
+    for (name, column), absent in zip(list(columns.items()), absences, strict=True):
+        columns[name] = with_missing(column, absent)
     clipped: dict[str, int] = {}
     uncut: dict[str, Column] = {}
     ranged = {n: c for n, c in columns.items() if isinstance(c, NumericColumn) and len(c.values)}
@@ -120,8 +99,16 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
         if found[1]:
             uncut[name] = columns[name]
         columns[name], clipped[name] = found
-    dropped = int(drop.sum())
-    return Checked(columns, kept, table.num_rows - dropped, dropped, clipped, uncut)
+    return Checked(columns, kept, table.num_rows, clipped, uncut)
+
+
+def with_missing(column: Column, absent: NDArray[np.bool_]) -> Column:
+    """What is missing treated as the schema says: an outcome, a public value, or refused."""
+    if not absent.any() or column.attribute.missing is Missing.OWN_CATEGORY:
+        return column
+    if column.attribute.missing is not Missing.IMPUTE:
+        raise cells.missing_values(column.attribute.name, absent)
+    return filled(column, absent)
 
 
 def _each(work: Callable[[In], Out], items: Iterable[In], rows: int) -> list[Out]:
@@ -202,8 +189,7 @@ def step_of(attribute: Attribute) -> float | None:
 
 def stand_in(attribute: Attribute, domain: Domain, step: float | None) -> float:
     """The middle of the domain unless the schema names another value."""
-    middle = domain.lower + (domain.upper - domain.lower) / 2
-    value = middle if attribute.impute is None else _imputed(attribute, domain)
+    value = domain.middle if attribute.impute is None else _imputed(attribute, domain)
     first, last = domain.limits(step)
     return value if step is None else min(max(round(value / step) * step, first), last)
 
@@ -267,7 +253,7 @@ _BOOLEAN = ("false", "true")
 def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
     taxonomy = _domain(attribute, folder)
     codes = cells.codes(column, taxonomy.categories, attribute)
-    if attribute.missing is Missing.OWN_CATEGORY:
+    if attribute.gaps:
         taxonomy, codes = _with_missing(taxonomy, codes, attribute)
     by_frequency = None
     if attribute.categories is not None and attribute.categories.order is Order.FREQUENCY:
@@ -279,7 +265,7 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
 def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
     """More of a column whose beginning is known already: the domain is not built again."""
     codes = cells.codes(column, like.taxonomy.categories, like.attribute)
-    if like.attribute.missing is Missing.OWN_CATEGORY:
+    if like.attribute.gaps:
         codes[codes < 0] = like.taxonomy.categories.index(MISSING_LABEL)
     return codes
 
@@ -363,7 +349,7 @@ def _order(attribute: Attribute, semantics: Semantics, by_frequency: Codes | Non
 
 def _released(attribute: Attribute, labels: Sequence[str]) -> tuple[pa.Field, Callable[[Codes], pa.Array]]:
     """The field of the release, and codes as its labels; our own label for missing is a null again."""
-    gaps = attribute.missing is Missing.OWN_CATEGORY
+    gaps = attribute.gaps
     shown = [None if gaps and label == MISSING_LABEL else label for label in labels]
     field = released_field(attribute, [label for label in shown if label is not None])
     values = pa.array(shown, pa.string()).cast(field.type)

@@ -22,7 +22,6 @@ from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
 from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Missing
 from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -43,7 +42,7 @@ class CodedColumn:
         cls, column: Column, step: float | None, powers: int, places: Reading | None = None
     ) -> CodedColumn:
         """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
-        gaps = column.attribute.missing is Missing.OWN_CATEGORY
+        gaps = column.attribute.gaps
         if isinstance(column, CategoryColumn):
             labels = column.taxonomy.categories
             gap = labels.index(MISSING_LABEL) if gaps else None

@@ -19,7 +19,7 @@ from coterie.chain.synthesis.scores import Scores
 from coterie.chain.synthesis.synthesiser import Summed
 from coterie.chain.synthesis.tables import Binning
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable
-from coterie.engines.out_of_core.chain import Advance, SamplerAt
+from coterie.engines.out_of_core.chain import Advance, SamplerAt, content
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.whole_table import drawn_from, without_records
 from coterie.promise.terms import Budget
@@ -36,7 +36,7 @@ class StreamedRecords:
         protected = self.table.schema.protected
         return [
             np.sum(
-                [decimal_counts(batch.position) for batch in self.table.columns(protected[number])], axis=0
+                [decimal_counts(content(batch)) for batch in self.table.columns(protected[number])], axis=0
             )
             for number in asked
         ]
