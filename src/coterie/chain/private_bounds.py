@@ -148,6 +148,8 @@ def pay_for_bounds(
     for name, column in checked.columns.items():
         if not isinstance(column, NumericColumn) or column.domain.source is not Source.DP:
             continue
+        if name not in shares:  # derived: its domain follows from others
+            continue
         spent[name] = shares[name] * column.domain.price
         each = spent[name] / rows_per_unit
         found = private_domain(column.values, column.attribute, column.domain, each, sampler, records)

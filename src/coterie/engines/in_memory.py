@@ -19,6 +19,7 @@ from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
+from coterie.chain.synthesis.enforcement import RowRules
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
@@ -35,6 +36,7 @@ from coterie.schema.arrays import Whole
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
+from coterie.schema.rules import EditRules, NotApplicableRule
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import (
     CategoryColumn,
@@ -45,6 +47,7 @@ from coterie.table.columns.column import (
     squared_error,
     variance_change,
 )
+from coterie.table.columns.places import as_rows, rows_like
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
 from coterie.table.units import KEY_WORDS, bounded_units
@@ -76,12 +79,21 @@ class AttributeFigures:
     effective_multiplier: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFigures:
+    """How many rows violate a rule of the schema."""
+
+    before: int  # in the original; of what is not applicable, cells that held something
+    after: int  # in the release
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class InternalFigures:
     """What the steward may know and nobody else: computed from the original data."""
 
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
+    rules: dict[str, RuleFigures]
     row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
 
     def __repr__(self) -> str:
@@ -102,6 +114,7 @@ def internal_figures(
     checked: Checked,
     released: Mapping[str, NDArray[Any]],
     noise: Mapping[str, NoiseFigures],
+    rules: EditRules,
     *,
     synthetic: bool,
     order: Whole | None,
@@ -112,7 +125,23 @@ def internal_figures(
         for name, values in released.items()
     }
     row_order = None if order is None else order.tolist()
-    return InternalFigures(checked.values_clipped, attributes, row_order)
+    return InternalFigures(checked.values_clipped, attributes, _rules(checked, released, rules), row_order)
+
+
+def _rules(
+    checked: Checked, released: Mapping[str, NDArray[Any]], rules: EditRules
+) -> dict[str, RuleFigures]:
+    named = {name: checked.as_they_were(name) for name in released if name in rules.columns}
+    before, after = as_rows(named), rows_like(named, released)
+    return {
+        rule.text: RuleFigures(
+            checked.emptied[rule.column]
+            if isinstance(rule, NotApplicableRule)
+            else int(rule.violated(before).sum()),
+            int(rule.violated(after).sum()),
+        )
+        for rule in rules.all
+    }
 
 
 def _attribute(
@@ -215,14 +244,16 @@ def protect_table(
     records = known_records(checked.records, budget, sampler)
     shuffle = shuffle or schema.unit is not None
     k = recipe.check_k(k, records, budget.mean)
+    rules = RowRules.of(schema, checked.columns) if recipe.whole_table is not None else None
     paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
+        measured = {name: checked.columns[name] for name in budget.shares}
         found, budget = synthesised(
-            recipe.whole_table, checked.columns, records, budget, sampler, rows, target, progress
+            recipe.whole_table, measured, records, budget, sampler, rows, target, progress, rules
         )
         records = found.records
         figures = dict.fromkeys(checked.columns, NoiseFigures(0.0, None))
@@ -261,6 +292,7 @@ def protect_table(
             checked,
             {name: values for name, (values, _) in results.items()},
             figures,
+            schema.edit_rules,
             synthetic=recipe.synthetic,
             order=order,
         ),

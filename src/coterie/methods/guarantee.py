@@ -51,6 +51,9 @@ class Facts:
     parameters_public_because: str = ""
     sizes_from_data: bool = False
     gaps: tuple[str, ...] = ()  # protected attributes of which missing is an outcome
+    rules: tuple[str, ...] = ()  # of the schema, edit rules and what is not applicable
+    rules_hold: bool = False  # whether every released row satisfies them
+    derived: tuple[tuple[str, str], ...] = ()  # attributes that are computed from others, and the rule
     labelled: tuple[str, ...] = ()  # protected attributes whose values are labels without a number
     taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
     shuffled: bool = False

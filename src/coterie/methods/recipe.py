@@ -14,7 +14,7 @@ from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 from coterie.methods.guarantee import Promise
-from coterie.schema.attributes import Role, Schema
+from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
@@ -58,6 +58,11 @@ class Method:
     def synthetic(self) -> bool:
         """Whether rows stand for nobody."""
         return self.synthesis is not None or self.whole_table is not None
+
+    def measured(self, schema: Schema) -> tuple[Attribute, ...]:
+        """The protected attributes whose values are read. Rows that are drawn have their derived ones computed."""
+        derived = schema.edit_rules.derived if self.whole_table is not None else frozenset()
+        return tuple(attribute for attribute in schema.protected if attribute.name not in derived)
 
     def cost(self, epsilon: Fraction, attributes: int) -> Fraction:
         """The ε that all the noise together is calibrated for: it stands on the certificate."""

@@ -250,6 +250,7 @@ class Certificate(Signable):
     number_of_rows: NumberOfRows | None = None
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
+    rules: tuple[str, ...] = ()  # public ones that every released row satisfies, at no cost
     sampler: str
     reproducible: bool
     notes: tuple[str, ...]
@@ -259,7 +260,8 @@ class Certificate(Signable):
     @model_serializer(mode="wrap")
     def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = write(self)
-        return {name: value for name, value in content.items() if value or name != "number_of_rows"}
+        later = ("number_of_rows", "rules")
+        return {name: value for name, value in content.items() if value or name not in later}
 
     def __repr__(self) -> str:
         promise = self.guarantee

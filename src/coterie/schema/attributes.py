@@ -25,6 +25,8 @@ from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
+from coterie.schema.rule_checks import check_rules, read_rules
+from coterie.schema.rules import EditRules
 from coterie.schema.unit import PrivacyUnit, check_unit
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Attribute(Codebook):
         The public range of numbers, dates and timestamps.
     categories : dict, optional
         The public labels, or the taxonomy that has them.
-    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format : optional
+    unit, decimals, weight, missing, missing_marks, impute, outside, not_applicable, label, value_labels, format : optional
         As in a schema file: see the page Describe a table.
 
     Examples
@@ -97,6 +99,8 @@ class Attribute(Codebook):
     # Default: the middle of the domain, the most central label.
     impute: Annotated[str | int | float | None, BeforeValidator(as_written)] = None
     outside: Outside = Outside.ERROR
+    # A condition such as "age < 15": cells of such rows are empty, and of no others (coterie.schema.rules).
+    not_applicable: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="before")
     @classmethod
@@ -163,7 +167,7 @@ class Attribute(Codebook):
     @property
     def gaps(self) -> bool:
         """Whether *missing* is an outcome that is measured and released."""
-        return self.missing is Missing.OWN_CATEGORY
+        return self.missing is Missing.OWN_CATEGORY or self.not_applicable is not None
 
     @property
     def is_public(self) -> bool:
@@ -220,6 +224,8 @@ class Schema(Frozen):
     ----------
     attributes : sequence of Attribute
         The columns. `schema["age"]` is one of them.
+    rules : sequence of str, optional
+        Edit rules such as "age < 15 -> status = single": see the page Missing values and edit rules.
 
     Examples
     --------
@@ -234,6 +240,7 @@ class Schema(Frozen):
     parameters: Parameters | None = None
     dialect: Dialect = Dialect()  # of text files
     unit: PrivacyUnit | None = None  # None: every row is a person
+    rules: tuple[str, ...] = ()  # what every row satisfies, as public knowledge says (coterie.schema.rules)
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
@@ -243,7 +250,12 @@ class Schema(Frozen):
         if twice:
             raise ValueError(f"described twice: {', '.join(twice)}")
         check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
+        check_rules(self.edit_rules, self.protected)
         return self
+
+    @property
+    def edit_rules(self) -> EditRules:
+        return read_rules(self.rules, self.protected, None if self.unit is None else self.unit.column)
 
     def with_role(self, role: Role) -> tuple[Attribute, ...]:
         return tuple(attribute for attribute in self.attributes if attribute.role is role)

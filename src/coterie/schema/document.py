@@ -119,11 +119,11 @@ def schema_from(document: object) -> Schema:
             "This is not a Coterie schema.",
             "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
         )
-    unknown = set(document) - {"coterie_schema", "dialect", "unit", "attributes", "parameters"}
+    unknown = set(document) - {"coterie_schema", "dialect", "unit", "attributes", "rules", "parameters"}
     if unknown:
         raise SchemaError(
             f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-            "Only `coterie_schema`, `dialect`, `unit`, `attributes` and `parameters` stand at the top.",
+            "Only `coterie_schema`, `dialect`, `unit`, `attributes`, `rules` and `parameters` stand at the top.",
         )
     version = document.get("coterie_schema", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
@@ -139,10 +139,22 @@ def schema_from(document: object) -> Schema:
                 "parameters": document.get("parameters"),
                 "dialect": document.get("dialect") or {},
                 "unit": document.get("unit"),
+                "rules": _rules(document.get("rules")),
             }
         )
     except ValidationError as error:
         raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
+
+
+def _rules(content: object) -> tuple[str, ...]:
+    if content is None:
+        return ()
+    if not isinstance(content, list) or not all(isinstance(rule, str) for rule in content):
+        raise SchemaError(
+            "The rules are not a list of texts.",
+            "Write one per line, such as `- age < 15 -> status = single`; one with a colon in quotes.",
+        )
+    return tuple(rule.strip() for rule in content)
 
 
 def schema_document(schema: Schema) -> dict[str, Any]:
@@ -157,6 +169,7 @@ def schema_document(schema: Schema) -> dict[str, Any]:
             else {"unit": schema.unit.model_dump(mode="json", exclude_defaults=True)}
         ),
         "attributes": attributes,
+        **({"rules": list(schema.rules)} if schema.rules else {}),
     }
     if schema.parameters is not None:  # at the end: the studio's results do not depend on it
         document["parameters"] = schema.parameters.model_dump(mode="json", exclude_none=True)

@@ -6,7 +6,7 @@ What a cell means is said in coterie.table.columns.cells. Messages name columns;
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +32,7 @@ from coterie.schema.attributes import (
     Schema,
 )
 from coterie.schema.domain import as_number
+from coterie.schema.rules import EditRules
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.semantics import (
     domain_marginality,
@@ -41,7 +42,17 @@ from coterie.schema.taxonomy.semantics import (
 )
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, Semantics, released_field
+from coterie.table.columns.column import (
+    MISSING_LABEL as MISSING_LABEL,
+)
+from coterie.table.columns.column import (
+    CategoryColumn,
+    Column,
+    NumericColumn,
+    Semantics,
+    released_field,
+)
+from coterie.table.columns.places import as_rows, without
 
 _LARGE = 1_000_000  # rows from which threads pay
 In = TypeVar("In")
@@ -59,6 +70,9 @@ class Checked:
     uncut: dict[str, Column] = field(
         default_factory=dict
     )  # columns of which values were clipped, before that
+    emptied: dict[str, int] = field(
+        default_factory=dict
+    )  # cells that were not applicable, and held something
 
     def as_they_were(self, name: str) -> Column:
         """The column as measures see it: not cut to its domain."""
@@ -87,11 +101,9 @@ def check(table: pa.Table, schema: Schema) -> Checked:
 
 def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema) -> Checked:
     """Missing values and values outside the domain treated as the schema says, of a table or a piece of one."""
-    columns = dict(columns)
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
-    absences = _each(absent_in, columns.values(), table.num_rows)
-    for (name, column), absent in zip(list(columns.items()), absences, strict=True):
-        columns[name] = with_missing(column, absent)
+    emptied: dict[str, int] = {}
+    columns = with_gaps(columns, schema.edit_rules, emptied)
     clipped: dict[str, int] = {}
     uncut: dict[str, Column] = {}
     ranged = {n: c for n, c in columns.items() if isinstance(c, NumericColumn) and len(c.values)}
@@ -99,12 +111,25 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema) -
         if found[1]:
             uncut[name] = columns[name]
         columns[name], clipped[name] = found
-    return Checked(columns, kept, table.num_rows, clipped, uncut)
+    return Checked(columns, kept, table.num_rows, clipped, uncut, emptied)
 
 
-def with_missing(column: Column, absent: NDArray[np.bool_]) -> Column:
-    """What is missing treated as the schema says: an outcome, a public value, or refused."""
-    if not absent.any() or column.attribute.missing is Missing.OWN_CATEGORY:
+def with_gaps(columns: Mapping[str, Column], rules: EditRules, emptied: dict[str, int]) -> dict[str, Column]:
+    """What is not applicable emptied; what is missing an outcome, a public value, or refused, as the schema says.
+
+    `emptied` hears how many cells held something although they were not applicable.
+    """
+    absent = {name: absent_in(column) for name, column in columns.items()}
+    named = {name: column for name, column in columns.items() if name in rules.columns}
+    for name, here in rules.emptied(as_rows(named)).items():
+        emptied[name] = int((here & ~absent[name]).sum())
+        columns = {**columns, name: without(columns[name], here)}
+        absent[name] &= ~here
+    return {name: _policy(column, absent[name]) for name, column in columns.items()}
+
+
+def _policy(column: Column, absent: NDArray[np.bool_]) -> Column:
+    if column.attribute.missing is Missing.OWN_CATEGORY or not absent.any():
         return column
     if column.attribute.missing is not Missing.IMPUTE:
         raise cells.missing_values(column.attribute.name, absent)
@@ -129,7 +154,9 @@ def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> 
 
 
 def absent_in(column: Column) -> NDArray[np.bool_]:
-    return np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes < 0
+    if isinstance(column, NumericColumn):
+        return np.isnan(column.values)
+    return column.codes < 0 if column.gap is None else column.codes == column.gap
 
 
 def located(error: DataError, place: str, before: int) -> DataError:
@@ -246,7 +273,6 @@ def _arrow(values: NDArray[Any]) -> pa.Array:
 
 # Labels: an Arrow column → codes of a public domain (-1 for missing) → released labels.
 
-MISSING_LABEL = "(missing)"
 _BOOLEAN = ("false", "true")
 
 
@@ -294,7 +320,10 @@ def _central(column: CategoryColumn) -> int:
     """The code of the most central label of the domain, or of the one that the schema names."""
     label = column.attribute.impute
     if label is None:
-        return int(np.argmin(domain_marginality(column.distance)))
+        marginality = domain_marginality(column.distance)
+        if column.gap is not None:
+            marginality[column.gap] = np.inf
+        return int(np.argmin(marginality))
     if str(label) in column.taxonomy.categories:
         return column.taxonomy.categories.index(str(label))
     raise SchemaError(

@@ -15,13 +15,12 @@ from coterie.errors import CoterieError, DataError, SchemaError
 from coterie.schema.arrays import Codes, Whole
 from coterie.schema.attributes import Attribute, Role, Schema, check_names
 from coterie.table.checked import (
-    absent_in,
     column_of,
     further_codes,
     inside,
     located,
     same_columns,
-    with_missing,
+    with_gaps,
 )
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
@@ -71,14 +70,14 @@ class StreamedTable:
     def rows_of(self, attributes: Sequence[Attribute]) -> Iterator[list[Column]]:
         """Several attributes side by side. One reader for all: labels end a batch where their row group ends."""
         likes: dict[str, Column] = {}
-        for first, batch in self._batches([attribute.name for attribute in attributes]):
+        names, rules = [attribute.name for attribute in attributes], self.schema.edit_rules
+        names += rules.needed_for(names)
+        for first, batch in self._batches(names):
             try:
-                found = []
-                for attribute in attributes:
-                    column = self._column(batch.column(attribute.name), attribute, likes.get(attribute.name))
-                    likes.setdefault(attribute.name, column)
-                    found.append(self._policies(column))
-                yield found
+                read = {n: self._column(batch.column(n), self.schema[n], likes.get(n)) for n in names}
+                likes = likes or read
+                found = with_gaps(read, rules, {})
+                yield [_inside(found[attribute.name]) for attribute in attributes]
             except DataError as error:
                 raise located(error, f"row {{}} of {self.path}", first) from None
 
@@ -137,8 +136,6 @@ class StreamedTable:
             return replace(like, codes=further_codes(column, like))
         return column_of(column, attribute, self.schema)
 
-    def _policies(self, column: Column) -> Column:
-        column = with_missing(column, absent_in(column))
-        if isinstance(column, NumericColumn) and len(column.values):
-            return inside(column)[0]
-        return column
+
+def _inside(column: Column) -> Column:
+    return inside(column)[0] if isinstance(column, NumericColumn) and len(column.values) else column

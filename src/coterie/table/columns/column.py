@@ -20,6 +20,8 @@ from coterie.schema.attributes import Attribute, AttributeType, Domain
 from coterie.schema.taxonomy.semantics import distance_matrix, encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
+MISSING_LABEL = "(missing)"  # among the labels of a column of which missing is an outcome
+
 
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
@@ -104,6 +106,11 @@ class CategoryColumn:
     @property
     def position(self) -> Floats:
         return encode(self.codes, self.order)
+
+    @property
+    def gap(self) -> int | None:
+        """The code of what is missing, where that is an outcome."""
+        return self.taxonomy.categories.index(MISSING_LABEL) if self.attribute.gaps else None
 
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> CategoryColumn:
         return replace(self, codes=self.codes[keep])
