@@ -362,3 +362,22 @@ def test_a_step_without_a_table_waits(visit: Visit) -> None:
 
     project = Project.new(visit[1].projects, "x", Origin(kind="demo", shown="x"))
     assert "Load a table first." in visit[0].get(f"/p/{project.id}/describe").text
+
+
+def test_rules_are_typed_checked_and_kept(visit: Visit) -> None:
+    bounds = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 99}}
+    table = pa.table({"age": [3, 40, 50, 60], "hours": [None, 40, 20, 0]})
+    project = made_project(visit[1], table, Schema.load({"attributes": {"age": bounds, "hours": bounds}}))
+    answer = sent(visit, project, rules="hours <= 80\nagee > 3")
+    assert "names a column that is not protected" in unescape(answer.text)
+    assert "agee" in answer.text, "what was typed is there again"
+    assert now(project).rules == ()
+    sent(visit, project, rules="hours <= 80\n", hours_not_applicable="age < 15", check="yes")
+    assert now(project).rules == ("hours <= 80",)
+    assert now(project)["hours"].not_applicable == "age < 15"
+    assert finished(visit[0], project, "describe")["state"] == "done"
+    page = unescape(visit[0].get(f"/p/{project.id}/describe").text)
+    assert "that is right where it does not apply" in page
+    assert "hours <= 80" in page
+    sent(visit, project, age_upper="98")  # a page that does not speak of rules leaves them as they were
+    assert now(project).rules == ("hours <= 80",)

@@ -61,6 +61,7 @@ class AttributeForm:
     missing: str = Missing.ERROR
     marks: str = ""  # one per line
     impute: str = ""
+    not_applicable: str = ""  # a condition, such as age < 15
     outside: str = Outside.ERROR
     label: str = ""
     words: str = ""  # of codes, one per line: 1 = male
@@ -131,6 +132,7 @@ def row_of(attribute: Attribute) -> AttributeForm:
     row.marks = "\n".join(attribute.missing_marks)
     row.label, row.format = attribute.label or "", attribute.format or ""
     row.words = "\n".join(f"{code} = {words}" for code, words in attribute.value_labels or ())
+    row.not_applicable = attribute.not_applicable or ""
     row.impute = "" if attribute.impute is None else _impute(attribute)
     return row
 
@@ -183,7 +185,9 @@ def attribute_of(row: AttributeForm) -> Attribute:
         content["impute"] = row.impute
     if row.words and row.type != AttributeType.BOOLEAN:
         content["value_labels"] = _words(row)
-    return schema_from({"attributes": {row.name: content}}).attributes[0]
+    found = schema_from({"attributes": {row.name: content}}).attributes[0]
+    # It names other attributes: it is read with all of them.
+    return found.model_copy(update={"not_applicable": row.not_applicable}) if row.not_applicable else found
 
 
 def _words(row: AttributeForm) -> dict[str, str]:

@@ -119,13 +119,19 @@ def with_gaps(columns: Mapping[str, Column], rules: EditRules, emptied: dict[str
 
     `emptied` hears how many cells held something although they were not applicable.
     """
-    absent = {name: absent_in(column) for name, column in columns.items()}
+    absent = {name: _empty(column) for name, column in columns.items()}
     named = {name: column for name, column in columns.items() if name in rules.columns}
     for name, here in rules.emptied(as_rows(named)).items():
         emptied[name] = int((here & ~absent[name]).sum())
         columns = {**columns, name: without(columns[name], here)}
         absent[name] &= ~here
     return {name: _policy(column, absent[name]) for name, column in columns.items()}
+
+
+def _empty(column: Column) -> NDArray[np.bool_]:
+    if isinstance(column, CategoryColumn) and column.gap is not None:
+        return np.asarray(column.codes == column.gap)
+    return absent_in(column)
 
 
 def _policy(column: Column, absent: NDArray[np.bool_]) -> Column:
@@ -154,9 +160,8 @@ def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> 
 
 
 def absent_in(column: Column) -> NDArray[np.bool_]:
-    if isinstance(column, NumericColumn):
-        return np.isnan(column.values)
-    return column.codes < 0 if column.gap is None else column.codes == column.gap
+    """What is missing and has no label of its own for it."""
+    return np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes < 0
 
 
 def located(error: DataError, place: str, before: int) -> DataError:

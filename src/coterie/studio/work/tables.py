@@ -167,11 +167,15 @@ def _checked(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> d
         return _told("stops", error.located, _on_the_page(error.advice))
     absent, notes = absent_in(checked), []
     if absent.any():
-        if attribute.missing is Missing.ERROR:
+        if attribute.not_applicable is not None:
+            notes.append(
+                f"{_cells(absent)} missing: that is right where it does not apply, and refused elsewhere"
+            )
+        elif attribute.missing is Missing.ERROR:
             return _told(
                 "stops", f"{_cells(absent)} missing", "Choose what to do with missing cells, under 'More'."
             )
-        if attribute.missing is Missing.IMPUTE:
+        elif attribute.missing is Missing.IMPUTE:
             try:
                 checked = filled(checked, absent)
             except CoterieError as error:
