@@ -101,16 +101,8 @@ def _compared(request: ReleaseRequest) -> Plan | None:
     """The plan once more, with every other allocator. None where it rests on a pilot, on the data, or on a hand."""
     if request.specification.pilot or request.as_in_paper:
         return None
-    if request.solve or request.split:
-        return plan(
-            request.specification,
-            request.allocator,
-            None,
-            False,
-            solve=request.solve,
-            split=request.split or None,
-        )
-    return plan(request.specification, request.allocator, None, False)
+    solve, split = request.solve, request.split or None
+    return plan(request.specification, request.allocator, None, False, solve=solve, split=split)
 
 
 def _odds(specification: Specification, status: Status) -> str:
@@ -142,11 +134,8 @@ class _View:
     @cached_property
     def rows(self) -> list[Row]:
         """Every figure; of a large table only as many as the page shows."""
-        found, kept = self.frame, []
-        names = found.column("statistic").to_pylist() if self.large else []
-        for name in self.large:
-            first = names.index(name)
-            kept.append(found.slice(first, MOST_CELLS))
+        found, names = self.frame, self.frame.column("statistic").to_pylist() if self.large else []
+        kept = [found.slice(names.index(name), MOST_CELLS) for name in self.large]
         others = found.filter([name not in self.large for name in names]) if self.large else found
         return rows_of(pa.concat_tables([others, *kept]))
 
@@ -156,7 +145,7 @@ class _View:
 
     @cached_property
     def large(self) -> dict[str, int]:
-        """Tables that are in the file only, with the number of their cells."""
+        """The number of cells of each table that only the file holds."""
         return {s.name: s.table.cells for s in self.specification.statistics if s.table is not None}
 
     @cached_property
@@ -218,9 +207,8 @@ class _View:
                     "more": "",
                 }
                 if block["name"] in self.large:
-                    said = self.table(rows, varying)
-                    cells = f"{self.large[block['name']]:,}"
-                    found.append({**block, **said, "more": f"All {cells} cells are in the released file."})
+                    more = f"All {self.large[str(block['name'])]:,} cells are in the released file."
+                    found.append({**block, **self.table(rows, varying), "more": more})
                 elif len(varying) == 1 and len(rows) <= MOST_BARS:
                     found.append({**block, "figure": self.chart(rows, varying[0], words)})
                 else:
