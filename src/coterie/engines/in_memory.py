@@ -19,6 +19,7 @@ from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
+from coterie.chain.synthesis import raking
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
@@ -41,6 +42,7 @@ from coterie.table.columns.column import (
     Column,
     NumericColumn,
     in_label_order,
+    released_field,
     semantic_distance,
     squared_error,
     variance_change,
@@ -220,6 +222,7 @@ def protect_table(
     paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
+    margins = raking.margins_of(schema, checked.columns) if schema.totals is not None else []
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
@@ -234,6 +237,13 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
+    said: tuple[str, ...] = ()
+    if schema.raked is not None and schema.totals is not None:
+        values = {margin.name: results[margin.name][0] for margin in margins}
+        raked = raking.rake(margins, values, schema.totals.population, len(next(iter(arrays.values()))[0]))
+        weights = raking.rounded(raked.weights, schema.raked.decimals)
+        arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
+        said = raking.in_words(raked, margins)
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None
     if order is not None:
@@ -250,6 +260,7 @@ def protect_table(
         shuffled=shuffle,
         clipped=clip,
         rows=rows,
+        raking=said,
     )
     return MemoryRelease(
         **vars(promised),

@@ -116,7 +116,7 @@ def as_they_are(table: pa.Table, schema: Schema) -> Checked:
 
 
 def _opened(attribute: Attribute) -> Attribute:
-    if attribute.role is not Role.PROTECT or not attribute.type.ranged:
+    if not attribute.is_protected or not attribute.type.ranged:
         return attribute
     widest = 2.0**53 if attribute.type is AttributeType.DATE else LARGEST_BOUND
     # Another tool's release of whole numbers may have fractions; they are measured, not refused.
