@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from coterie._version import __version__
 from coterie.errors import CertificateError
-from coterie.methods.guarantee import CHOSEN_BLIND, EXCHANGE, Guarantee, Status
+from coterie.methods.guarantee import CHOSEN_BLIND, DELIVERED, EXCHANGE, Guarantee, Status
 from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signable, Signature
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger import Purpose
@@ -83,6 +83,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         "bounds, filters, group values, expected values and the specification are public",
         _UNIT if unit is None else _whole_unit(unit),
         *_refusals(specification),
+        *dict.fromkeys(DELIVERED.format(s.weighted_by) for s in specification.statistics if s.weighted_by),
     ]
     if specification.budget.delta is not None and specification.size is None:
         assumptions.append(
