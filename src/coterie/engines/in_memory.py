@@ -32,7 +32,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.arrays import Whole
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
@@ -48,6 +48,7 @@ from coterie.table.columns.column import (
     variance_change,
 )
 from coterie.table.digest import table_digest
+from coterie.table.estimates import Estimate, compared
 from coterie.table.frames import to_arrow
 from coterie.table.units import KEY_WORDS, bounded_units
 
@@ -86,13 +87,15 @@ class InternalFigures:
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
     row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
+    estimates: list[Estimate] | None = None  # by the weight and without, where there is one
 
     def __repr__(self) -> str:
         told = f"{counted(len(self.attributes), 'attribute')}, {counted(self.rows_dropped, 'row')} dropped"
         return f"<InternalFigures: {told}; do not publish>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"warning": WARNING, **asdict(self)}
+        content = {"warning": WARNING, **asdict(self)}
+        return {name: value for name, value in content.items() if name != "estimates" or value is not None}
 
 
 def noise_figures(grouped: Grouped) -> NoiseFigures:
@@ -109,14 +112,31 @@ def internal_figures(
     *,
     synthetic: bool,
     order: Whole | None,
+    weight: str | None = None,
+    raked: Floats | None = None,
 ) -> InternalFigures:
-    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`."""
+    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`.
+
+    `raked`: the weights of the release, where they were made from public totals.
+    """
     attributes = {
         name: _attribute(checked.as_they_were(name), values, noise[name], synthetic=synthetic)
         for name, values in released.items()
     }
     row_order = None if order is None else order.tolist()
-    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order)
+    estimates = None
+    if weight is not None:
+        before = {name: checked.as_they_were(name) for name in released}
+        after = {name: _with_values(before[name], values) for name, values in released.items()}
+        weights = (None, raked) if raked is not None else (before[weight].position, released[weight])
+        estimates = compared(before, after, weights, weight)
+    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order, estimates)
+
+
+def _with_values(column: Column, values: NDArray[Any]) -> Column:
+    if isinstance(column, CategoryColumn):
+        return replace(column, codes=values)
+    return replace(column, values=values)
 
 
 def _attribute(
@@ -237,13 +257,9 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
-    said: tuple[str, ...] = ()
-    if schema.raked is not None and schema.totals is not None:
-        values = {margin.name: results[margin.name][0] for margin in margins}
-        raked = raking.rake(margins, values, schema.totals.population, len(next(iter(arrays.values()))[0]))
-        weights = raking.rounded(raked.weights, schema.raked.decimals)
+    weights, said = raking.weights_for(schema, margins, {name: found for name, (found, _) in results.items()})
+    if schema.raked is not None:
         arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
-        said = raking.in_words(raked, margins)
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None
     if order is not None:
@@ -276,6 +292,8 @@ def protect_table(
             figures,
             synthetic=recipe.synthetic,
             order=order,
+            weight=None if schema.weight is None else schema.weight.name,
+            raked=weights,
         ),
     )
 

@@ -130,6 +130,16 @@ def _difference(cells: Whole, aims: Sequence[Floats], mass: Floats, population: 
     return max((float(np.abs(1 / factor - 1).max(initial=0.0)) for factor in factors), default=0.0)
 
 
+def weights_for(
+    schema: Schema, margins: Sequence[Margin], values: Mapping[str, NDArray[Any]]
+) -> tuple[Floats | None, tuple[str, ...]]:
+    """The weights of released rows, and how they met the totals, in words; none where the schema has no totals."""
+    if schema.raked is None or schema.totals is None:
+        return None, ()
+    found = rake(margins, values, schema.totals.population, len(next(iter(values.values()))))
+    return rounded(found.weights, schema.raked.decimals), in_words(found, margins)
+
+
 def rounded(weights: Floats, decimals: int | None) -> Floats:
     """To the decimals of the schema, or to so many that no total moves."""
     places = _DIGITS - 1 - math.floor(math.log10(weights.mean())) if decimals is None else decimals
