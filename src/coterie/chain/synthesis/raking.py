@@ -156,7 +156,9 @@ def in_words(raked: Raked, margins: Sequence[Margin]) -> tuple[str, ...]:
         f"no synthetic row has the label '{label}' of {name}: its total is spread over the other labels"
         for name, label in raked.absent
     ]
-    if raked.difference > _CLOSE:
+    if raked.difference <= _CLOSE and not raked.absent:
+        said[0] += "; all totals are met"
+    elif raked.difference > _CLOSE:
         said.append(
             f"not all totals are met: the largest difference is {raked.difference:.2g} of a total, as no weight may be more "
             f"than {CAP} times the mean or less than 1/{CAP} of it"

@@ -150,6 +150,9 @@ def describe(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[s
     found = []
     for done, attribute in enumerate(schema.attributes):
         tell(done / len(schema.attributes), f"Checking {attribute.name}")
+        if attribute is schema.raked:
+            found.append({"name": attribute.name, **_told("fits", "not read: made from public totals")})
+            continue
         found.append({"name": attribute.name, **_checked(table[attribute.name], attribute, schema, dropped)})
     return {"attributes": found, "rows": table.num_rows, "dropped": int(dropped.sum())}
 
