@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from coterie.errors import MissingExtra
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, odds_in_words
@@ -27,7 +29,7 @@ from coterie.statistics.planning.choosing import ReleaseRequest, plan
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.releasing.released_files import Published
-from coterie.statistics.releasing.tidy_table import EQUATION, LOWER, UPPER, all_mark, group_columns
+from coterie.statistics.releasing.tidy_table import EQUATION, LOWER, UPPER, all_mark, group_columns, rows_of
 from coterie.statistics.specification.specification import Notion, Specification
 
 MOST_ROWS = 40  # of what was measured
@@ -76,7 +78,7 @@ def statistics_page(published: Published) -> str:
         certificate=certificate,
         issued=f"{datetime.fromisoformat(certificate.issued):%d %B %Y}",
         population=view.specification.population,
-        figures=len(view.rows),
+        figures=len(view.frame),
         odds=_odds(view.specification, Status(certificate.guarantee.status)),
         doubled="" if view.specification.neighbours.size_is_public else _DOUBLED,
         singles=view.singles(),
@@ -139,7 +141,23 @@ class _View:
 
     @cached_property
     def rows(self) -> list[Row]:
-        return self.published.values
+        """Every figure; of a large table only as many as the page shows."""
+        found, kept = self.frame, []
+        names = found.column("statistic").to_pylist() if self.large else []
+        for name in self.large:
+            first = names.index(name)
+            kept.append(found.slice(first, MOST_CELLS))
+        others = found.filter([name not in self.large for name in names]) if self.large else found
+        return rows_of(pa.concat_tables([others, *kept]))
+
+    @cached_property
+    def frame(self) -> pa.Table:
+        return self.published.to_frame()
+
+    @cached_property
+    def large(self) -> dict[str, int]:
+        """Tables that are in the file only, with the number of their cells."""
+        return {s.name: s.table.cells for s in self.specification.statistics if s.table is not None}
 
     @cached_property
     def groups(self) -> dict[str, str]:
@@ -199,7 +217,11 @@ class _View:
                     "figure": None,
                     "more": "",
                 }
-                if len(varying) == 1 and len(rows) <= MOST_BARS:
+                if block["name"] in self.large:
+                    said = self.table(rows, varying)
+                    cells = f"{self.large[block['name']]:,}"
+                    found.append({**block, **said, "more": f"All {cells} cells are in the released file."})
+                elif len(varying) == 1 and len(rows) <= MOST_BARS:
                     found.append({**block, "figure": self.chart(rows, varying[0], words)})
                 else:
                     found.append({**block, **self.table(rows, varying)})
