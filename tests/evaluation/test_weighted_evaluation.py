@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import coterie
 from coterie.cli.app import app
 from coterie.evaluation.evaluation import WeightedComparison
-from coterie.table.estimates import Estimate
+from coterie.table.estimates import EstimatePair
 
 ROWS = 400
 ATTRIBUTES: dict[str, Any] = {
@@ -40,7 +40,7 @@ def weighted(original: pa.Table, released: Any, schema: Any = SCHEMA) -> Weighte
     return found.weighted
 
 
-def estimate(found: WeightedComparison, attribute: str, of: str) -> Estimate:
+def estimate(found: WeightedComparison, attribute: str, of: str) -> EstimatePair:
     (only,) = (one for one in found.estimates if (one.attribute, one.of) == (attribute, of))
     return only
 

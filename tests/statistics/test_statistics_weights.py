@@ -256,6 +256,14 @@ def test_large_weights_are_warned_of_by_public_numbers_alone() -> None:
         ({"statistics": {"m": {"kind": "std", "of": "age"}}}, "cannot be weighted"),
         ({"statistics": {"m": {"kind": "covariance", "of": ["age", "w"]}}}, "cannot be weighted"),
         ({"statistics": {"m": {"kind": "sum", "of": "w"}}}, "the weight itself"),
+        (
+            {
+                "statistics": {
+                    "m": {"kind": "histogram", "of": "w", "bins": [1 + i / 1000 for i in range(3001)]}
+                }
+            },
+            "cannot be weighted",
+        ),
         ({"statistics": {"m": {"kind": "count", "weighted": 1}}}, "true or false"),
     ],
 )

@@ -48,7 +48,7 @@ from coterie.table.columns.column import (
     variance_change,
 )
 from coterie.table.digest import table_digest
-from coterie.table.estimates import Estimate, compared
+from coterie.table.estimates import EstimatePair, compared
 from coterie.table.frames import to_arrow
 from coterie.table.units import KEY_WORDS, bounded_units
 
@@ -87,7 +87,7 @@ class InternalFigures:
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
     row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
-    estimates: list[Estimate] | None = None  # by the weight and without, where there is one
+    estimates: list[EstimatePair] | None = None  # by the weight and without, where there is one
 
     def __repr__(self) -> str:
         told = f"{counted(len(self.attributes), 'attribute')}, {counted(self.rows_dropped, 'row')} dropped"

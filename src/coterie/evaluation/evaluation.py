@@ -20,7 +20,7 @@ from coterie.registry import failure
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.schema.frame_kind import to_kind
-from coterie.table.estimates import Estimate, compared
+from coterie.table.estimates import EstimatePair, compared
 from coterie.table.reading import as_table
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
@@ -34,7 +34,7 @@ class WeightedComparison:
     totals: tuple[float | None, float]
     two_way: float | None  # as the measure `two-way`, but without the weight itself …
     two_way_weighted: float | None  # … and with records counted by it
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[EstimatePair, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,7 +15,7 @@ MOST_LABELS = 20  # of one attribute; more are left out
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class EstimatePair:
     """One figure of the original and of the release, without weights and with them; None where there are no weights."""
 
     attribute: str
@@ -31,7 +31,7 @@ def compared(
     after: Mapping[str, Column],
     weights: tuple[Floats | None, Floats | None],
     weight: str,
-) -> list[Estimate]:
+) -> list[EstimatePair]:
     """All figures of all attributes but the weight."""
     found = []
     for name in before:
@@ -49,7 +49,7 @@ def compared(
         weighted = [None if by is None else table for by, table in zip(weights, tables[2:], strict=True)]
         for of, figure in tables[0].items():
             parts = (None if table is None else table[of] for table in weighted)
-            found.append(Estimate(name, of, figure, tables[1][of], *parts))
+            found.append(EstimatePair(name, of, figure, tables[1][of], *parts))
     return found
 
 

@@ -118,7 +118,8 @@ def expand(
             single = _single(
                 str(name), StatisticGroup(), StatisticKind.COUNT, {**entry, "of": None}, where, shape_of
             )
-            statistics.append(replace(single, kind=StatisticKind.TABLE, table=table))
+            whole = replace(single, kind=StatisticKind.TABLE, table=table)
+            statistics.append(with_weight(whole, entry, schema, default=weighted))
             continue
         groups = groups_of(axes, entry.get("totals"), schema, where)
         for key, reserved in (("expected", ()), ("about", _ABOUT), ("shape", SHAPE_ENTRIES)):

@@ -39,7 +39,8 @@ def with_weight(
     if kind not in _KINDS or len(statistic.columns) > 1:
         raise ParameterError(
             f"{where} cannot be weighted.",
-            "Counts, histograms, proportions, and sums and means of one column can; write weighted: false for this one.",
+            "Counts and histograms (of few cells), proportions, and sums and means of one column can; write "
+            "weighted: false for this one.",
         )
     if name in statistic.columns:
         raise ParameterError(f"{where}: '{name}' is the weight itself.", "Write weighted: false.")
