@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import coterie
@@ -90,9 +92,28 @@ def test_raked_weights_do_not_depend_on_the_weights_of_the_table() -> None:
     assert coterie.protect(table(), schema(9000), **options).data["w"].to_numpy().sum() == pytest.approx(9000)
 
 
-def test_totals_are_for_synthetic_rows_in_memory() -> None:
+def test_rows_without_a_label_are_not_counted_for_any() -> None:
+    """The others share what is left, in proportion to the totals."""
+    described = {
+        name: {**entry, "missing": "own category"} for name, entry in ATTRIBUTES.items() if name != "w"
+    }
+    content = {"totals": TOTALS, "attributes": {**described, "w": ATTRIBUTES["w"]}}
+    sex = np.where(np.arange(ROWS) % 5 == 0, None, table()["sex"].to_numpy(zero_copy_only=False))
+    release = coterie.protect(table(sex=pa.array(sex)), content, method="dp-synthetic", epsilon=4, seed=1)
+    rows = release.table.to_pandas()
+    assert rows.w.sum() == pytest.approx(10_000, rel=1e-3)
+    assert rows.sex.isna().any()
+    found = rows.groupby("sex").w.sum()
+    assert found["woman"] / found["man"] == pytest.approx(1.5, rel=1e-3)
+
+
+def test_totals_are_for_synthetic_rows_in_memory(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="synthetic rows"):
         coterie.protect(table(), schema(TOTALS), method="laplace", epsilon=1)
+    pyarrow.parquet.write_table(table(), tmp_path / "t.parquet")
+    options: dict[str, Any] = {"method": "dp-synthetic", "epsilon": 1, "memory": "500MB"}
+    with pytest.raises(ParameterError, match="in memory only"):
+        coterie.protect(tmp_path / "t.parquet", schema(TOTALS), **options)
 
 
 @pytest.mark.parametrize("bad", [0.0, -2.0, 11.0, None])

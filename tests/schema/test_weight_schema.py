@@ -58,12 +58,16 @@ attributes:
 
 
 def test_totals_may_have_a_file_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "totals.yaml").write_text("sex: {man: 10, woman: 20}\n", encoding="utf-8")
     path = tmp_path / "schema.yaml"
     path.write_text(f"totals: totals.yaml\n{schema().to_yaml()}", encoding="utf-8")
-    found = coterie.Schema.load(path).totals
-    assert found is not None
-    assert found.population == 30
+    for text in ("sex: {man: 10, woman: 20}", "---\ntotals:\n  sex: {1: 10, 2: 20}", "30"):
+        (tmp_path / "totals.yaml").write_text(f"{text}\n", encoding="utf-8")
+        found = coterie.Schema.load(path).totals
+        assert found is not None
+        assert found.population == 30
+    (tmp_path / "totals.yaml").write_text("sex: [", encoding="utf-8")
+    with pytest.raises(SchemaError, match="The file of totals is not valid YAML"):
+        coterie.Schema.load(path)
     path.write_text(f"totals: other.yaml\n{schema().to_yaml()}", encoding="utf-8")
     with pytest.raises(SchemaError, match="The file of totals"):
         coterie.Schema.load(path)

@@ -242,7 +242,8 @@ class Schema(Frozen):
     @property
     def protected(self) -> tuple[Attribute, ...]:
         """What goes through the method: a weight too, unless it is made from public totals."""
-        return tuple(a for a in self.attributes if a.is_protected and a is not self.raked)
+        raked = self.raked
+        return tuple(a for a in self.attributes if a.is_protected and a is not raked)
 
     @property
     def weight(self) -> Attribute | None:

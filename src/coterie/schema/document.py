@@ -111,16 +111,19 @@ def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
 
 
 def _totals_file(path: Path) -> Any:
-    """Totals from a file of their own, named relative to the schema: what would stand behind `totals:`."""
+    """Totals from a file of their own, named relative to the schema: what would stand behind `totals:`, or with it."""
     try:
-        # Under the same name, so that labels are read as they stand.
-        text = "totals:\n" + "".join(f"  {line}\n" for line in path.read_text(encoding="utf-8").splitlines())
+        text = path.read_text(encoding="utf-8").removeprefix("---\n")
     except (OSError, UnicodeDecodeError):
         raise SchemaError(
             f"The file of totals, {path.name}, cannot be read.",
             "Write `totals:` as a number, as numbers by attribute and label, or as a YAML file of those.",
         ) from None
-    return parse_yaml(text, "The file of totals", SchemaError)[_TOTALS]
+    found = parse_yaml(text, "The file of totals", SchemaError)
+    if not isinstance(found, dict) or _TOTALS not in found:  # under its name, labels are read as they stand
+        indented = "".join(f"  {line}\n" for line in text.splitlines())
+        found = parse_yaml(f"{_TOTALS}:\n{indented}", "The file of totals", SchemaError)
+    return found[_TOTALS]
 
 
 def as_schema(source: Schema | str | Path | Mapping[str, Any]) -> Schema:

@@ -37,8 +37,8 @@ class Margin:
     def codes(self, values: NDArray[Any]) -> Whole:
         """The label of every row; a gap is one more, behind them all."""
         gaps = np.isnan(values) | (values < 0)
-        codes = np.where(gaps, len(self.labels), np.nan_to_num(values)).astype(np.int64)
-        return np.where(codes < len(self.labels), codes, len(self.labels))
+        codes = np.where(gaps, 0, values).astype(np.int64)
+        return np.where(gaps | (self.totals[codes] == 0), len(self.labels), codes)
 
 
 @dataclass(frozen=True, slots=True)
