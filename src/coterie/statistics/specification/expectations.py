@@ -58,6 +58,9 @@ class Expectations:
                 return min(self.specification.most_values(statistic) / 2, self.size(statistic.where))
             case StatisticKind.KEYS:
                 return self.size(statistic.where) / _ASSUMED_KEYS
+            case StatisticKind.TABLE:
+                assert statistic.table is not None
+                return self.size(statistic.where) / statistic.table.cells
             case kind if kind.of_two_columns:
                 return self._of_two_columns(statistic)
             case _:
@@ -135,7 +138,11 @@ class Expectations:
         for statistic in self._known(StatisticKind.SUM, where, column):
             if size is not None:
                 return self.specification.range_of(column).clip(self.given[statistic.name] / max(size, 1.0))
-        return self._about(where, column, "means")
+        about = self._about(where, column, "means")
+        weight = self.specification.schema.weight
+        if about is None and weight is not None and column == weight.name:
+            return self.specification.mean_weight
+        return about
 
     def std(self, where: Filter, column: str) -> float:
         stated = self.stated_std(where, column)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -27,6 +27,9 @@ from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
 from coterie.statistics.specification.shape import ValueShape
+
+if TYPE_CHECKING:
+    from coterie.statistics.specification.large_table import LargeTable
 
 
 class StatisticKind(StrEnum):
@@ -46,6 +49,7 @@ class StatisticKind(StrEnum):
     HISTOGRAM = "histogram"  # becomes one count per bin when it is read
     COUNT_DISTINCT = "count_distinct"
     KEYS = "counts by private keys"  # a count by a column whose values are found by the release
+    TABLE = "counts of a large table"
 
     @property
     def of_two_columns(self) -> bool:
@@ -180,7 +184,14 @@ class Statistic:
     least_stds: tuple[float, ...] = ()  # of the columns that a slope or correlation divides by
     trim: float = 0.1  # trimmed mean: the part that is left out at each end
     at_most: int | None = None  # count_distinct: a public bound
+    table: LargeTable | None = None
     group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
+    weighted_by: str = ""  # the column of weights; a weighted count is a sum of them
+
+    @property
+    def derived(self) -> bool:
+        """Whether it is computed from sums in every case."""
+        return self.kind.of_two_columns or (bool(self.weighted_by) and self.kind is not StatisticKind.SUM)
 
     @property
     def counted(self) -> Filter:
@@ -268,6 +279,7 @@ class Specification:
     totals: tuple[Total, ...] = ()
     pilot: Fraction = Fraction(0)
     expected_from: str = "the publisher's expectation"
+    mean_weight: float | None = None  # a public guess, for planning
     samples: tuple[str, ...] = ()  # digests of the public samples that shapes were taken from
     document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -312,7 +324,8 @@ class Specification:
     @property
     def added_up(self) -> frozenset[str]:
         """The columns of numbers that statistics are computed from."""
-        return frozenset(c for s in self.statistics if not s.kind.of_keys for c in s.columns)
+        numbers = [s for s in self.statistics if not s.kind.of_keys]
+        return frozenset(c for s in numbers for c in (*s.columns, s.weighted_by) if c)
 
     @property
     def keyed(self) -> frozenset[str]:
@@ -325,6 +338,7 @@ class Specification:
         return (
             self.added_up
             | self.keyed
+            | {column for s in self.statistics if s.table for column in s.table.columns}
             | {column for chosen in self.filters for column, _ in chosen.conditions}
         )
 

@@ -95,8 +95,8 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         if wrong:
             raise _summary(wrong)
         described_now = project.schema().model_copy(update={"attributes": tuple(attributes), "rules": rules})
-        if described_now.unit is not None or described_now.edit_rules:
-            Schema.load(described_now.to_dict())  # its column must stay an identifier; rules must fit
+        # The unit's column stays an identifier, there is one weight, and rules fit.
+        Schema.load(described_now.to_dict())
         text = project.marked(described_now).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
