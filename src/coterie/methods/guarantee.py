@@ -44,6 +44,7 @@ class Facts:
     clusters: int
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    recoded: tuple[str, ...] = ()  # which and how: "age: values above 85 as 85"
     bounds_from_data: tuple[str, ...] = ()  # which, in words: "upper bound of age", "labels of ward"
     bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()

@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import DataError, SchemaError, nearest, shortened
-from coterie.schema.codebook import Codebook, as_texts, as_written, check_codes, with_codes
+from coterie.schema.codebook import as_texts, as_written, check_codes, with_codes
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
 from coterie.schema.domain import Frozen, as_number, exactly, typed_bound
+from coterie.schema.domain import Missing as Missing
 from coterie.schema.domain import Order as Order
+from coterie.schema.domain import Outside as Outside
 from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
+from coterie.schema.recoding import Recodable, apply_recoding
 from coterie.schema.unit import PrivacyUnit, check_unit
 
 if TYPE_CHECKING:
@@ -46,20 +49,7 @@ class Role(StrEnum):
     KEEP = "keep"  # released untouched, and named on the certificate
 
 
-class Missing(StrEnum):
-    ERROR = "error"
-    DROP_ROW = "drop row"
-    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
-    OWN_CATEGORY = "own category"
-    IMPUTE = "impute"  # a public value of the domain stands in
-
-
-class Outside(StrEnum):
-    ERROR = "error"
-    CLIP = "clip"
-
-
-class Attribute(Codebook):
+class Attribute(Recodable):
     """One column: its type, what happens to it, and what about it is public.
 
     Parameters
@@ -74,7 +64,7 @@ class Attribute(Codebook):
         The public range of numbers, dates and timestamps.
     categories : dict, optional
         The public labels, or the taxonomy that has them.
-    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format : optional
+    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format, recode : optional
         As in a schema file: see the page Describe a table.
 
     Examples
@@ -139,6 +129,7 @@ class Attribute(Codebook):
             raise ValueError("a value to impute needs `missing: impute`")
         labels = self.categories.labels if self.categories is not None else None
         check_codes(self.value_labels, labels, self.missing_marks)
+        apply_recoding(self)
         return self
 
     def bounds(self) -> Domain:
@@ -256,9 +247,15 @@ class Schema(Frozen):
             attribute.require_public()
 
     @property
-    def with_default_dialect(self) -> Schema:
-        """The same for a text file that Coterie wrote, whatever the original looked like."""
-        return self.model_copy(update={"dialect": Dialect()})
+    def in_file(self) -> Schema:
+        """The same before recoding."""
+        return self.model_copy(update={"attributes": tuple(a.in_file for a in self.attributes)})
+
+    @property
+    def of_release(self) -> Schema:
+        """The same for a table that Coterie wrote: recoded already, in our own dialect."""
+        attributes = tuple(attribute.as_released for attribute in self.attributes)
+        return self.model_copy(update={"attributes": attributes, "dialect": Dialect()})
 
     @property
     def folder(self) -> Path:

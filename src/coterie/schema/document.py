@@ -18,7 +18,7 @@ from coterie.schema.exact import as_text
 # YAML as people write it: a name used twice is refused, labels stay as they stand, faults are told with their line.
 
 _AS_WRITTEN = ("labels", "categories", "missing_marks")
-_CODES = "value_labels"
+_CODES = ("value_labels", "labels")  # mappings of codes or labels; the second stands in `recode`
 
 
 def parse_yaml(text: str, what: str, fault: type[CoterieError]) -> Any:
@@ -52,20 +52,20 @@ def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any,
                 else loader.construct_object(entry, deep=True)
                 for entry in value_node.value
             ]
-        elif key == _CODES and isinstance(value_node, yaml.MappingNode):
-            mapping[key] = _codes(value_node)
+        elif key in _CODES and isinstance(value_node, yaml.MappingNode):
+            mapping[key] = _codes(value_node, str(key))
         else:
             mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
 
 
-def _codes(node: yaml.MappingNode) -> dict[str, str]:
+def _codes(node: yaml.MappingNode, entry: str) -> dict[str, str]:
     """Codes and their labels, both as they stand: 01 keeps its zero, and no is no truth value."""
     found: dict[str, str] = {}
     for code, words in node.value:
         if not isinstance(code, yaml.ScalarNode) or not isinstance(words, yaml.ScalarNode):
             raise yaml.constructor.ConstructorError(
-                None, None, "value_labels gives each code one text", node.start_mark
+                None, None, f"{entry} gives each code one text", node.start_mark
             )
         if code.value in found:
             raise yaml.constructor.ConstructorError(
@@ -259,7 +259,10 @@ _PLAIN_WORDS = {
 
 
 def _plain(attribute: Attribute) -> dict[str, Any]:
+    recode, attribute = attribute.recode, attribute.in_file
     content = attribute.model_dump(mode="json", exclude={"name", "weight"}, exclude_none=True)
+    if recode is not None:
+        content["recode"] = recode.written(attribute.type)
     if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         for side in ("lower", "upper"):
             content["domain"][side] = shown_bound(content["domain"][side], attribute.type)
