@@ -131,10 +131,8 @@ def test_out_of_core_and_from_text(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 def test_on_spark(spark: Any) -> None:
     asked: dict[str, Any] = {"method": "dp-ir", "epsilon": 4, "k": 5, "seed": 3}
-    frame = spark.createDataFrame(ORIGINAL.to_pylist(), schema=list(ORIGINAL.column_names))
-    released = coterie.protect(frame.select(*ORIGINAL.column_names), SCHEMA, **asked)
-    got = [row.asDict() for row in released.data.collect()]
-    assert got == coterie.protect(ORIGINAL, SCHEMA, **asked).table.to_pylist()
+    released = coterie.protect(spark.createDataFrame(ORIGINAL), SCHEMA, **asked).data.toArrow()
+    assert released.to_pydict() == coterie.protect(ORIGINAL, SCHEMA, **asked).table.to_pydict()
 
 
 def test_measures_audits_and_comparisons_see_recoded_values(tmp_path: Path) -> None:
@@ -152,7 +150,9 @@ def test_measures_audits_and_comparisons_see_recoded_values(tmp_path: Path) -> N
         "laplace", epsilon=1, population=ORIGINAL, schema=SCHEMA, attacks=["empirical-epsilon"], runs=100
     )
     assert not audit.not_run
-    grid = coterie.compare(ORIGINAL, SCHEMA, methods=["ir"], k=[5], epsilon=[1], folder=tmp_path / "grid", runs=1)
+    grid = coterie.compare(
+        ORIGINAL, SCHEMA, methods=["ir"], k=[5], epsilon=[1], folder=tmp_path / "grid", runs=1
+    )
     assert grid.results.cells
 
 

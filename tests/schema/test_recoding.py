@@ -157,7 +157,14 @@ def test_labels_merge_and_codes_may_be_named_by_their_words() -> None:
 
 def test_a_taxonomy_is_cut() -> None:
     tree = Taxonomy.build(
-        [Edge("all", None), Edge("a", "all"), Edge("b", "all"), Edge("a1", "a"), Edge("a2", "a"), Edge("a11", "a1")]
+        [
+            Edge("all", None),
+            Edge("a", "all"),
+            Edge("b", "all"),
+            Edge("a1", "a"),
+            Edge("a2", "a"),
+            Edge("a11", "a1"),
+        ]
     )
     assert tree.cut(1).categories == ("a", "b")
     assert tree.cut(2).categories == ("a1", "a2", "b")
@@ -197,7 +204,11 @@ def test_what_came_from_the_data_is_still_said_to_and_not_repeated() -> None:
     assert "97" not in (banded.recoded_in_words or "")
     reasoned = attribute(AGE, {"bands": [30]}, domain={**taken, "public_because": "the form ends there"})
     assert (reasoned.from_data, reasoned.stated) == ("", ["it: public because the form ends there"])
-    labels = {"labels": ["a", "b", "c"], "from_data": ["b", "c"], "public_because": {"b": "it is in the codebook"}}
+    labels = {
+        "labels": ["a", "b", "c"],
+        "from_data": ["b", "c"],
+        "public_because": {"b": "it is in the codebook"},
+    }
     merged = attribute(CIVIL, {"labels": {"b": "d", "c": "d"}}, categories=labels)
     assert merged.from_data == "some labels of it"  # nobody said why c is public
     assert merged.recoded_in_words == "labels merged"
@@ -250,7 +261,9 @@ def test_a_value_to_impute_is_recoded_too() -> None:
         ({"type": "boolean", "role": "protect"}, {"labels": {"true": "x"}}, "need the attribute's labels"),
     ],
 )
-def test_recoding_that_cannot_be_meant_is_refused(content: dict[str, Any], recode: Any, sentence: str) -> None:
+def test_recoding_that_cannot_be_meant_is_refused(
+    content: dict[str, Any], recode: Any, sentence: str
+) -> None:
     with pytest.raises(SchemaError, match=sentence):
         attribute(content, recode)
 

@@ -161,7 +161,7 @@ def risk(
         How many people there are in all. With weights, these are scaled to it. Without either, the table is its own
         population.
     sensitive : str, optional
-        A column that must not be inferred: how many of its values a group has (l-diversity).
+        A column that must not be inferred: its values are counted in every group (l-diversity).
     table, query : str, optional
         The table (or sheet) to read, or a query, where `data` is a database (or a workbook).
 

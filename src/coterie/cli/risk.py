@@ -47,7 +47,7 @@ def risk_command(
     population: Annotated[int | None, Option(help="How many people there are in all.")] = None,
     sensitive: Annotated[
         str | None,
-        Option(help="Column that must not be inferred: how many values a group has (l-diversity)."),
+        Option(help="Column that must not be inferred: its values are counted in every group (l-diversity)."),
     ] = None,
     table: SourceTable = None,
     query: Query = None,

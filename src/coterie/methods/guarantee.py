@@ -16,6 +16,7 @@ CHOSEN_BLIND = (
     "method, ε, k, attribute types, decimals, labels, bounds and the treatment of missing values were chosen without "
     "looking at the data"
 )
+RECODED_BLIND = "how values are recoded was chosen without looking at the data too"
 
 
 class Status(StrEnum):
@@ -147,7 +148,8 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
 
 
 def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
-    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, CHOSEN_BLIND))
+    blind = (CHOSEN_BLIND, *((RECODED_BLIND,) if facts.recoded else ()))
+    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *blind))
     if guarantee.status is Status.NONE:
         return replace(guarantee, label=f"{guarantee.label}{_at_least(facts)}")
     if guarantee.rests_on_noise:
