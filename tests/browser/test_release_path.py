@@ -130,7 +130,7 @@ def test_from_a_dirty_file_to_a_verified_certificate(
     page: Page, studio: Studio, tmp_path: Path, screenshot: Shot
 ) -> None:
     source = tmp_path / "dirty stays.csv"
-    source.write_text(CLEAN.replace("person 3,41", "person 3,?").replace("person 9,23", "person 9,230"))
+    source.write_text(CLEAN.replace("person 3,41", "person 3,n.k.").replace("person 9,23", "person 9,230"))
     page.give_file(page.all("#upload label")[0].text, source)
     page.submit("Upload and read")
     page.sees("300 rows, 4 columns.")
@@ -139,7 +139,7 @@ def test_from_a_dirty_file_to_a_verified_certificate(
     page.submit("Save and check the table")
     page.sees("holds text that is not a number")
     page.click("More about age")
-    page.fill("Texts that mean missing, one per line of age", "?")
+    page.fill("Texts that mean missing, one per line of age", "n.k.")
     page.choose("Missing cells of age", "drop row")
     page.submit("Save and check the table")
     page.sees("outside its bounds")

@@ -397,3 +397,18 @@ def test_no_record_is_in_more_groups_than_it_pays_for(case: str) -> None:
             assert len(kinds.cells(planned)) == 1  # in one cell, and one that the plan knows
             assert any(inside & mask == inside for mask in paid), (first, second, cell)
     assert accepted
+
+
+def test_numbers_find_the_codes_of_a_column_whose_labels_nobody_declared() -> None:
+    content = {
+        "release": "codes",
+        "population": "people",
+        "schema": {"attributes": {"code": {"role": "keep", "type": "categorical"}}},
+        "neighbours": "add-remove",
+        "budget": {"epsilon": 1},
+        "statistics": {"n": {"kind": "count", "by": {"code": [1, 7]}}},
+    }
+    chosen = plan(read_specification(content))
+    table = pa.table({"code": ["1", "7", "7.0", "x", "y", None]})
+    found = compute(chosen.design, open_records(table))
+    assert list(found.values()) == [1, 2]

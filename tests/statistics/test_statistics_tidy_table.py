@@ -115,7 +115,7 @@ def test_names_of_columns_and_labels_do_not_collide(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_release_without_a_figure_keeps_its_columns(ending: str) -> None:
     """Counts by private keys of which none is shown."""
-    empty = typed([], ["name", "region", "value", "lower_95", "epsilon_of_measurements"])
+    empty = typed({name: [] for name in ["name", "region", "value", "lower_95", "epsilon_of_measurements"]})
     assert read(written(empty, ending, {}), ending).equals(empty)
     assert rows_of(empty) == []
 

@@ -23,6 +23,7 @@ from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.releasing.released_files import Published
+from coterie.statistics.releasing.tidy_table import rows_of
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -348,10 +349,10 @@ def _number(value: float) -> str:
 
 
 def _show_values(published: Published) -> None:
-    rows = []
-    for row in published.values[:MOST_VALUES]:
+    rows, found = [], published.to_frame()
+    for row in rows_of(found.slice(0, MOST_VALUES)):
         value, lower, upper = (_number(row[key]) for key in ("value", "lower_95", "upper_95"))
         rows.append((escape(str(row["name"])), value, f"{lower} to {upper}"))
     console.print(_table(rows, "released", "value", "95 % interval"))
-    if len(published.values) > MOST_VALUES:
-        console.print(f"[dim]and {len(published.values) - MOST_VALUES} more in the file[/]")
+    if len(found) > MOST_VALUES:
+        console.print(f"[dim]and {len(found) - MOST_VALUES:,} more in the file[/]")

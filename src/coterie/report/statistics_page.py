@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from coterie.errors import MissingExtra
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, odds_in_words
@@ -27,7 +29,7 @@ from coterie.statistics.planning.choosing import ReleaseRequest, plan
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.releasing.released_files import Published
-from coterie.statistics.releasing.tidy_table import EQUATION, LOWER, UPPER, all_mark, group_columns
+from coterie.statistics.releasing.tidy_table import EQUATION, LOWER, UPPER, all_mark, group_columns, rows_of
 from coterie.statistics.specification.specification import Notion, Specification
 
 MOST_ROWS = 40  # of what was measured
@@ -76,7 +78,7 @@ def statistics_page(published: Published) -> str:
         certificate=certificate,
         issued=f"{datetime.fromisoformat(certificate.issued):%d %B %Y}",
         population=view.specification.population,
-        figures=len(view.rows),
+        figures=len(view.frame),
         odds=_odds(view.specification, Status(certificate.guarantee.status)),
         doubled="" if view.specification.neighbours.size_is_public else _DOUBLED,
         singles=view.singles(),
@@ -99,16 +101,8 @@ def _compared(request: ReleaseRequest) -> Plan | None:
     """The plan once more, with every other allocator. None where it rests on a pilot, on the data, or on a hand."""
     if request.specification.pilot or request.as_in_paper:
         return None
-    if request.solve or request.split:
-        return plan(
-            request.specification,
-            request.allocator,
-            None,
-            False,
-            solve=request.solve,
-            split=request.split or None,
-        )
-    return plan(request.specification, request.allocator, None, False)
+    solve, split = request.solve, request.split or None
+    return plan(request.specification, request.allocator, None, False, solve=solve, split=split)
 
 
 def _odds(specification: Specification, status: Status) -> str:
@@ -139,7 +133,20 @@ class _View:
 
     @cached_property
     def rows(self) -> list[Row]:
-        return self.published.values
+        """Every figure; of a large table only as many as the page shows."""
+        found, names = self.frame, self.frame.column("statistic").to_pylist() if self.large else []
+        kept = [found.slice(names.index(name), MOST_CELLS) for name in self.large]
+        others = found.filter([name not in self.large for name in names]) if self.large else found
+        return rows_of(pa.concat_tables([others, *kept]))
+
+    @cached_property
+    def frame(self) -> pa.Table:
+        return self.published.to_frame()
+
+    @cached_property
+    def large(self) -> dict[str, int]:
+        """The number of cells of each table that only the file holds."""
+        return {s.name: s.table.cells for s in self.specification.statistics if s.table is not None}
 
     @cached_property
     def groups(self) -> dict[str, str]:
@@ -199,7 +206,10 @@ class _View:
                     "figure": None,
                     "more": "",
                 }
-                if len(varying) == 1 and len(rows) <= MOST_BARS:
+                if block["name"] in self.large:
+                    more = f"All {self.large[str(block['name'])]:,} cells are in the released file."
+                    found.append({**block, **self.table(rows, varying), "more": more})
+                elif len(varying) == 1 and len(rows) <= MOST_BARS:
                     found.append({**block, "figure": self.chart(rows, varying[0], words)})
                 else:
                     found.append({**block, **self.table(rows, varying)})

@@ -267,6 +267,12 @@ def notes_on(design: Design) -> tuple[str, ...]:
                 f"Measured together: {m.name}. {m.count:,} numbers under one budget, from which {len(m.asked):,} that are "
                 "asked for are added up, so that they agree."
             )
+    for s in specification.statistics:
+        if s.table is not None:
+            notes.append(
+                f"{s.name} is a table of {s.table.cells:,} cells, planned as one statistic and measured by itself: its "
+                "figures agree with each other, but no other statistic is fitted to them."
+            )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
         notes.append(f"Derived from noisy sums, because that is more accurate here: {shortened(summed, 6)}.")

@@ -21,6 +21,7 @@ from coterie.statistics.specification.equations import Expression, Op, apply, cl
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import (
     Equation,
+    Notion,
     RelativeTo,
     Route,
     Specification,
@@ -68,6 +69,8 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
         return measured.distinct(where, statistic.columns[0])
     if statistic.kind is StatisticKind.KEYS:
         return measured.keys(where, statistic.columns[0])
+    if statistic.table is not None:
+        return measured.cells_of(where, statistic.table, specification.budget.notion is not Notion.PURE)
     domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in statistic.columns)
     column = statistic.columns[0]
     match statistic.kind:
@@ -209,6 +212,8 @@ def domain_of(specification: Specification, statistic: Statistic) -> Range:
             return Range(float(statistic.at_least or 0), most)
         case StatisticKind.KEYS:
             return Range(0.0, math.inf)
+        case StatisticKind.TABLE:
+            return Range(0.0, most)
         case StatisticKind.COUNT_DISTINCT:
             return Range(0.0, min(most, specification.most_values(statistic)))
         case StatisticKind.PROPORTION:

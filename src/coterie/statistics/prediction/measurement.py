@@ -21,6 +21,7 @@ from coterie.errors import SchemaError
 from coterie.schema.exact import float_up
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid
 from coterie.statistics.specification.filters import Filter, filter_text, number_text
+from coterie.statistics.specification.large_table import LargeTable
 from coterie.statistics.specification.specification import Neighbours
 
 _UP = 1.0 + 2.0**-50  # doubles are rounded somewhere in these formulas: only ever upwards
@@ -38,6 +39,7 @@ class Kind(StrEnum):
     QUANTILE = "quantile"
     DISTINCT = "distinct values"
     KEYS = "counts by private keys"
+    TABLE = "counts of a large table"
 
     @property
     def padded(self) -> bool:
@@ -102,6 +104,7 @@ class Measurement:
     quantile: float = 0.5
     cells: int = 1024
     trim: float = 0.0
+    table: LargeTable | None = None
     unit: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
 
@@ -130,6 +133,8 @@ class Measurement:
             return f"count | {self.where}"
         if self.kind is Kind.KEYS:
             return f"counts by private {filter_text(self.terms[0][0])} | {self.where}"
+        if self.table is not None:
+            return f"{self.kind.value} {self.table} | {self.where}"
         what = self.summed if self.indicator is None else f"[{self.indicator}]"
         detail = ""
         if self.kind is Kind.QUANTILE:
@@ -170,6 +175,17 @@ def keys(where: Filter, column: str) -> Measurement:
         1.0, 1.0, "Δ = 1; a key of one record is shown with probability δ at most", proof
     )
     return Measurement(Kind.KEYS, where, bound, ((column, 0.0),))
+
+
+def cells_of(where: Filter, table: LargeTable, gaussian: bool) -> Measurement:
+    """All cells under one budget: see `large_tables` for the noise."""
+    proof = (
+        "A record lies in one cell, or in none. Entering or leaving changes one count by 1; a change of values may take it "
+        "from one cell to another, and two counts change by 1."
+    )
+    swap = float_up(Fraction(math.isqrt(2 * 10**40) + 1, 10**20)) if gaussian else 2.0
+    formula = f"Δ = 1 on entering or leaving, {'√2' if gaussian else '2'} on a change"
+    return Measurement(Kind.TABLE, where, SensitivityBound(1.0, swap, formula, proof), table=table)
 
 
 def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> Measurement:

@@ -24,6 +24,7 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import DataError
 from coterie.schema.arrays import Floats
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import float_up
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
@@ -31,20 +32,22 @@ from coterie.statistics.prediction.key_threshold import KeyThreshold, key_thresh
 from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
+from coterie.statistics.releasing.cell_counts import count_cells
 from coterie.statistics.releasing.records import Kinds, People, RecordSource, typed
-from coterie.statistics.specification.asked_values import asked_texts
-from coterie.statistics.specification.filters import Filter
+from coterie.statistics.specification.asked_values import asked_values
+from coterie.statistics.specification.filters import Filter, Value
+from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Neighbours, Specification
 from coterie.table.units import KEY_WORDS, bounded_units
 
-# One number, the rows of a joint measurement, the counts of a quantile's candidates, the counts of private keys.
+# One number, the rows of a joint measurement, the counts of candidates or of a large table, the counts of private keys.
 Exact = int | list[int] | NDArray[np.int64] | dict[str, int]
 
 
 def compute(design: Design, records: RecordSource, sampler: Sampler | None = None) -> dict[str, Exact]:
     """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
     people, kinds = read_people(design.specification, records, design.asked, sampler)
-    sums = _Sums(people, kinds)
+    sums = _Sums(people, kinds, design.specification.schema)
     found: dict[str, Exact] = {}
     for m in design.measurements:
         if isinstance(m, JointMeasurement):
@@ -78,10 +81,11 @@ def read_people(
     numeric, filters = set(specification.added_up), specification.filters
     filters += [f for m in measurements for f in (m.where, m.where & (m.indicator or Filter()))]
     filters = list(dict.fromkeys([Filter(), *filters]))
-    asked: dict[str, set[str]] = {}
-    for chosen in filters:
+    asked: dict[str, set[Value]] = {}
+    tables = [value.where for s in specification.statistics if s.table for value in every_condition(s.table)]
+    for chosen in (*filters, *tables):
         for column, condition in chosen.conditions:
-            asked.setdefault(column, set()).update(asked_texts(condition))
+            asked.setdefault(column, set()).update(asked_values(condition))
     keyed, unit = specification.keyed, set() if schema.unit is None else {schema.unit.column}
     found = records.read(schema, numeric | set(asked) | keyed | unit)
     if unit:
@@ -122,6 +126,7 @@ class _Sums:
 
     people: People
     kinds: Kinds
+    schema: Schema
     places: dict[tuple[str, ValueGrid], Places] = field(default_factory=dict)
     found: dict[tuple[tuple[str, ValueGrid], ...], list[int]] = field(default_factory=dict)
 
@@ -166,6 +171,8 @@ def _by_kind(m: Measurement, kinds: Kinds, sums: _Sums) -> list[int]:
 
 
 def _measured(m: Measurement, kinds: Kinds, sums: _Sums) -> Exact:
+    if m.table is not None:
+        return count_cells(m.table, sums.people, kinds.mask(m.where), sums.schema)
     if m.kind in (Kind.COUNT, Kind.SUM):
         return kinds.total(_by_kind(m, kinds, sums), m.where)
     count = kinds.count(m.where)

@@ -5,6 +5,8 @@ analysts can average them over releases, or fit a table of their own. It is the 
 
     measurements: [{name, noise, scale, standard_deviation, budget, columns, cells, rows: [{measured, weights, value}]}]
 
+Of a large table, `along` has the values of each column and `values` the cells, those of the last column fastest.
+
 A row is Σ weight · (total of the cell) + noise; `cells[i]` has a value for each of `columns`. A mean, a spread or a quantile
 is that of its one cell.
 """
@@ -51,6 +53,11 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
             entry |= _over_cells(m, drawn.tolist())
         elif m.kind is Kind.KEYS:
             entry |= _shown_keys(made, m)
+        elif m.table is not None:
+            (drawn_cells,) = (t.noisy for t in made.tables.values() if t.measured == m.name)
+            entry["columns"] = list(m.table.columns)
+            entry["along"] = [[value.text for value in axis] for axis in m.table.axes]
+            entry["values"] = [whole_if_whole(value) for value in drawn_cells.tolist()]
         else:
             conditions = m.where.conditions
             entry["columns"] = [column for column, _ in conditions]

@@ -19,9 +19,15 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Role, Schema
 from coterie.statistics.prediction.value_grid import Places, ValueGrid
-from coterie.statistics.specification.asked_values import MISSING, asked_labels, is_labelled, resolved
+from coterie.statistics.specification.asked_values import (
+    MISSING,
+    as_label,
+    asked_labels,
+    is_labelled,
+    resolved,
+)
 from coterie.statistics.specification.cells import Cells
-from coterie.statistics.specification.filters import Between, Condition, Filter, number_text
+from coterie.statistics.specification.filters import Between, Condition, Filter, Value, number_text
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
@@ -120,7 +126,7 @@ def typed(
     found: pa.Table,
     schema: Schema,
     numeric: set[str],
-    asked: dict[str, set[str]],
+    asked: dict[str, set[Value]],
     keyed: Iterable[str] = (),
 ) -> People:
     """Columns by the schema: missing values and values outside the domain treated as it says.
@@ -183,7 +189,7 @@ def _keys(stored: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Labe
 
 
 def _typed(
-    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, added_up: bool, asked: set[str]
+    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, added_up: bool, asked: set[Value]
 ) -> tuple[Typed, NDArray[np.bool_]]:
     """The column, imputed and cut to its domain where the schema says so, and which of its cells are missing still."""
     if not added_up and is_labelled(attribute, asked):
@@ -210,12 +216,12 @@ def _typed(
 
 
 def _labels(
-    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[str]
+    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[Value]
 ) -> tuple[LabelCodes, NDArray[np.bool_]]:
     labels = asked_labels(attribute, schema.folder)
     if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
         texts, places = cells.distinct(stored, attribute)
-        labels = tuple(sorted(asked))
+        labels = tuple(sorted({as_label(value) for value in asked}))
         known = {label: code for code, label in enumerate(labels)}
         # The last entry is for place -1: a cell without any value.
         found = [-1 if text is None else known.get(canonical_number(text), -1) for text in texts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.consistency import LEVEL, Replay
+from coterie.statistics.releasing.large_tables import ReleasedTable, released_tables
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale, threshold_of
 from coterie.statistics.releasing.records import RecordSource
 from coterie.statistics.specification.calculus import Tape
@@ -48,6 +49,7 @@ class StatisticsRelease:
     scales: Mapping[str, float]
     sampler: str
     private: bool
+    tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
     pilot: Mapping[str, float] | None = None
 
     def __getitem__(self, name: str) -> ReleasedValue:
@@ -61,6 +63,7 @@ def make_release(
     design = chosen.design
     exact = compute(design, records, noise.sampler)
     shown = _shown_keys(chosen, exact, noise)
+    tables = released_tables(chosen, exact, noise.sampler)
     noisy = add_noise(design, exact, chosen.budgets, noise)
     fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
     statistics, equations = evaluate(design, fitted)
@@ -71,8 +74,8 @@ def make_release(
         *((name, float(value[0]), False) for name, value in statistics.items()),
         *((name, float(value[0]), True) for name, value in equations.items()),
     ]:
-        if name in shown:
-            values += shown[name]
+        if name in shown or name in tables:
+            values += shown.get(name, [])
             continue
         interval = bounds.get(name)
         lower, upper = (interval.lower, interval.upper) if interval else (value, value)
@@ -80,7 +83,7 @@ def make_release(
         values.append(ReleasedValue(name, is_equation, value, lower, upper, errors.get(name, 0.0)))
     scales = _release_scales(design, chosen.budgets)
     return StatisticsRelease(
-        chosen, tuple(values), noisy[0], scales, noise.name, noise.sampler.private, pilot
+        chosen, tuple(values), noisy[0], scales, noise.name, noise.sampler.private, tables, pilot
     )
 
 
@@ -168,7 +171,8 @@ def add_noise(
             columns.append(
                 noise.add_rows(exact[m.name], m, source.family, budget, neighbours, stream, releases)
             )
-        elif m.kind is Kind.KEYS:  # `_shown_keys` draws for it: what is not shown must not leave there
+        elif m.kind in (Kind.KEYS, Kind.TABLE):
+            # Drawn elsewhere: of keys, what is not shown must not leave there; a table is no number of a fit.
             columns.append(np.zeros((releases, 1)))
         elif m.kind is Kind.QUANTILE:
             drawn = noise.choose(exact[m.name], m, budget, zcdp, neighbours, stream, releases)

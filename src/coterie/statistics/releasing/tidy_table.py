@@ -12,18 +12,22 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coterie.publication.staging import table_bytes
 from coterie.statistics.releasing.consistency import LEVEL
+from coterie.statistics.releasing.large_tables import ReleasedTable
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.filters import Between, Condition, number_text
 from coterie.statistics.specification.groups import ALL as TOTAL
+from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 
 ENDINGS = (".csv", ".json", ".parquet", ".arrow")
@@ -73,7 +77,76 @@ def figures_table(made: StatisticsRelease) -> pa.Table:
         row[PAID[specification.budget.currency]] = float(sum(plan.budgets[i] for i in used))
         rows.append(row)
     paid = PAID[specification.budget.currency]
-    return typed(rows, [*_FIRST, *groups.values(), *_COUNTS, ERROR, "measurements", paid])
+    names = list(rows[0]) if rows else [*_FIRST, *groups.values(), *_COUNTS, ERROR, "measurements", paid]
+    found = typed({name: [row[name] for row in rows] for name in names})
+    for name, released in made.tables.items():
+        base = {column: _cells(column, shown, statistics[name], mark) for column, shown in groups.items()}
+        cost = float(plan.split[released.measured])
+        found = _beside(found, _of_large_table(released, base, groups, mark, {paid: cost}), groups)
+    return found
+
+
+def _of_large_table(
+    released: ReleasedTable,
+    base: Mapping[str, Mapping[str, Any]],
+    groups: Mapping[str, str],
+    mark: str,
+    paid: Mapping[str, float],
+) -> pa.Table:
+    """Every cell and total, column by column."""
+    table, count = released.table, len(released.values)
+    texts, starts, ends, labels = {}, {}, {}, []
+    for place, column in enumerate(table.columns):
+        at, along = pa.array(table.places[place]), table.along(place)
+        conditions = [value.where.conditions[0][1] if value.where.conditions else None for value in along]
+        pairs = [(None, None) if c is None else ends_of(c) for c in conditions]
+        labels.append(pa.array([value.label for value in along]).take(at))
+        texts[column] = pa.array([mark if value.text == TOTAL else value.text for value in along]).take(at)
+        starts[column], ends[column] = (
+            pa.array(side, pa.float64()).take(at) for side in zip(*pairs, strict=True)
+        )
+
+    def all_alike(value: Any, kind: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(value, kind), count)
+
+    label = labels[0] if len(labels) == 1 else pc.binary_join_element_wise(*labels, ", ")
+    columns: dict[str, pa.Array] = {
+        "name": pc.binary_join_element_wise(f"{table.name}[", label, "]", ""),
+        "statistic": all_alike(table.name, pa.string()),
+        "kind": all_alike(StatisticKind.COUNT.value, pa.string()),
+        "of": all_alike("", pa.string()),
+    }
+    for column, shown in groups.items():
+        columns[shown] = texts.get(column, all_alike(base[column][shown], pa.string()))
+        for end, sides in ((_FROM, starts), (_TO, ends)):
+            found = sides.get(column, all_alike(base[column][shown + end], pa.float64()))
+            if found.null_count < count:
+                columns[shown + end] = found
+    columns |= {
+        "value": pa.array(released.values),
+        LOWER: pa.array(released.lower),
+        UPPER: pa.array(released.upper),
+    }
+    errors, which = np.unique(released.errors, return_inverse=True)
+    columns[ERROR] = pa.array(np.array([float(f"{error:.4g}") for error in errors])[which])
+    columns["measurements"] = all_alike(released.measured, pa.string())
+    columns |= {name: all_alike(cost, pa.float64()) for name, cost in paid.items()}
+    return pa.table(columns)
+
+
+def _beside(first: pa.Table, second: pa.Table, groups: Mapping[str, str]) -> pa.Table:
+    """One table below the other, with the columns of both in their order."""
+    named = {*first.column_names, *second.column_names}
+    ranges = (name for shown in groups.values() for name in (shown, shown + _FROM, shown + _TO))
+    order = [*_FIRST, *(name for name in ranges if name in named)]
+    order += [name for name in first.column_names if name not in order]
+    if len(first) and not pa.types.is_integer(first.schema.field("value").type):
+        for name in _COUNTS:
+            place = second.column_names.index(name)
+            second = second.set_column(place, name, second.column(name).cast(pa.float64()))
+    if not len(first):
+        return second.select(order)
+    return pa.concat_tables([first, second], promote_options="default").select(order)
 
 
 def kind_of(statistic: Statistic) -> str:
@@ -102,6 +175,7 @@ def group_columns(specification: Specification) -> dict[str, str]:
     statistics = specification.statistics
     found = dict.fromkeys(column for s in statistics for column, _ in (*s.group, *s.where.conditions))
     found |= dict.fromkeys(s.columns[0] for s in statistics if s.kind is StatisticKind.KEYS)
+    found |= dict.fromkeys(column for s in statistics if s.table for column in s.table.columns)
     taken, named = set(_TAKEN), dict[str, str]()
     for column in found:
         shown = column
@@ -116,6 +190,7 @@ def all_mark(specification: Specification) -> str:
     """What stands for all values of a column; brackets are added where a value is called so itself."""
     conditions = (c for s in specification.statistics for _, c in s.where.conditions)
     labels, mark = {condition_text(c) for c in conditions}, ALL
+    labels |= {value.text for s in specification.statistics if s.table for value in every_condition(s.table)}
     while mark in labels:
         mark = f"({mark})"
     return mark
@@ -158,14 +233,12 @@ def _cells(column: str, shown: str, statistic: Statistic | None, mark: str, key:
     }
 
 
-def typed(rows: list[dict[str, Any]], without_rows: Iterable[str] = ()) -> pa.Table:
+def typed(found: Mapping[str, Sequence[Any]]) -> pa.Table:
     """Texts and numbers; whole numbers where every figure is a count. Private keys may leave no row at all."""
-    names = list(rows[0] if rows else without_rows)
-    ranges = [name for name in names if _is_end(name, names)]
-    counts = all(row.get("kind") in _WHOLE for row in rows)
+    ranges = [name for name in found if _is_end(name, found)]
+    counts = "kind" in found and set(found["kind"]) <= set(_WHOLE)
     columns = {}
-    for name in names:
-        cells = [row[name] for row in rows]
+    for name, cells in found.items():
         if name in _NUMBERS:
             whole = counts and name in _COUNTS
             kind = pa.int64() if whole else pa.float64()
@@ -184,8 +257,16 @@ def _is_end(name: str, names: Iterable[str]) -> bool:
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The table row by row, whole numbers as such."""
-    columns = [map(whole_if_whole, table.column(name).to_pylist()) for name in table.column_names]
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*_cells_of(table), strict=True)]
+
+
+def _cells_of(table: pa.Table) -> list[Iterable[Any]]:
+    """Each column's cells, whole numbers as such."""
+    found: list[Iterable[Any]] = []
+    for column in table.columns:
+        cells = column.to_pylist()
+        found.append(map(whole_if_whole, cells) if pa.types.is_floating(column.type) else cells)
+    return found
 
 
 def whole_if_whole(cell: Any) -> Any:
@@ -194,16 +275,16 @@ def whole_if_whole(cell: Any) -> Any:
 
 def written(table: pa.Table, ending: str, about: Mapping[str, Any]) -> bytes:
     """The file; `about` (release, promise, plan) stands on top of JSON and in the schema of Parquet and Arrow."""
-    rows = rows_of(table) if ending in (".csv", ".json") else []
     paid = {name: MEANING for name in PAID.values() if name in table.column_names}
     about = {**about, **paid}
     if ending == ".csv":
         buffer = io.StringIO(newline="")
-        writer = csv.DictWriter(buffer, table.column_names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*_cells_of(table), strict=True))
         return buffer.getvalue().encode()
     if ending == ".json":
+        rows = rows_of(table)
         if not rows:
             about["columns"] = table.column_names
         return (json.dumps({**about, "values": rows}, indent=2, ensure_ascii=False) + "\n").encode()
@@ -218,24 +299,29 @@ def read(content: bytes, ending: str) -> pa.Table:
             text = content.decode()
             if ending == ".json":
                 found = json.loads(text)
-                table = typed(found["values"], found.get("columns", ()))
+                rows = found["values"]
+                table = typed(
+                    {n: [row[n] for row in rows] for n in (rows[0] if rows else found.get("columns", ()))}
+                )
             else:
-                table = typed(_from_csv(text), next(csv.reader(io.StringIO(text)), ()))
+                table = typed(_from_csv(text))
         elif ending == ".parquet":
             table = pq.ParquetFile(pa.BufferReader(content)).read()
         else:
             table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
         table.select(["name", "value"])
         return table.replace_schema_metadata()
-    except (KeyError, TypeError, AttributeError, OSError, csv.Error, pa.ArrowException) as error:
+    except (LookupError, TypeError, AttributeError, OSError, csv.Error, pa.ArrowException) as error:
         raise ValueError("no table of released figures") from error
 
 
-def _from_csv(text: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [*csv.DictReader(io.StringIO(text))]
-    for row in rows:
-        equation = row.get("kind") == EQUATION
-        for name in row:
-            absent = row[name] == "" and (_is_end(name, row) or (equation and name not in _TAKEN))
-            row[name] = None if absent else row[name]
-    return rows
+def _from_csv(text: str) -> dict[str, list[Any]]:
+    heads, *rows = csv.reader(io.StringIO(text))
+    columns: dict[str, list[Any]] = {name: [row[place] for row in rows] for place, name in enumerate(heads)}
+    equations = [kind == EQUATION for kind in columns.get("kind", [])]
+    for name, cells in columns.items():
+        if _is_end(name, columns):
+            columns[name] = [cell or None for cell in cells]
+        elif name not in _TAKEN and any(equations):
+            columns[name] = [None if e and c == "" else c for e, c in zip(equations, cells, strict=True)]
+    return columns

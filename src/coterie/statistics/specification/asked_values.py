@@ -22,18 +22,22 @@ MISSING = "\x00missing"  # no text of a file or a filter
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 
 
-def is_labelled(attribute: Attribute, asked: set[str]) -> bool:
+def is_labelled(attribute: Attribute, asked: set[Value]) -> bool:
     """Whether a filter's column is read as labels: it has them, or texts are asked of a column without bounds."""
     if not attribute.type.ranged:
         return True
-    return attribute.domain is None and attribute.type is AttributeType.CONTINUOUS and bool(asked)
+    texts = any(isinstance(value, str) for value in asked)
+    return attribute.domain is None and attribute.type is AttributeType.CONTINUOUS and texts
 
 
-def asked_texts(condition: Condition) -> set[str]:
-    """Texts that a column without declared labels is asked for."""
-    if isinstance(condition, Between):
-        return set()
-    return {canonical(value.strip()) for value in condition.values if isinstance(value, str)}
+def asked_values(condition: Condition) -> set[Value]:
+    """What a column without declared labels is asked for."""
+    return set() if isinstance(condition, Between) else set(condition.values)
+
+
+def as_label(value: Value) -> str:
+    """A value that is asked for, as the text of a cell."""
+    return canonical(value.strip() if isinstance(value, str) else repr(value))
 
 
 def asked_labels(attribute: Attribute, folder: Path) -> tuple[str, ...] | None:
@@ -51,8 +55,7 @@ def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Cond
     """The condition in the values of the typed column: labels as declared, or numbers."""
     if isinstance(condition, Between):
         return condition
-    texts = asked_texts(condition)
-    if not is_labelled(attribute, texts):
+    if not is_labelled(attribute, asked_values(condition)):
         return replace(condition, values=tuple(_asked_number(value, attribute) for value in condition.values))
     labels = asked_labels(attribute, schema.folder)
     return replace(

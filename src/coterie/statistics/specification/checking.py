@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from coterie.errors import ParameterError, SchemaError, nearest
@@ -12,6 +13,7 @@ from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.specification.asked_values import asked_labels, resolved
 from coterie.statistics.specification.equations import in_order, names_in
 from coterie.statistics.specification.filters import Between, Filter, OneOf, Value, reachable
+from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import (
     Neighbours,
     Notion,
@@ -26,7 +28,9 @@ def unchecked_columns(specification: Specification) -> list[str]:
     """Columns filtered by a text of which nobody has declared the labels."""
     found = set()
     for statistic in specification.statistics:
-        for column, condition in statistic.counted.conditions:
+        chosen = every_condition(statistic.table) if statistic.table else ()
+        conditions = itertools.chain(statistic.counted.conditions, *(one.where.conditions for one in chosen))
+        for column, condition in conditions:
             attribute = specification.schema[column]
             # A boolean has its two labels by itself; nobody can declare them.
             own = ("true", "false") if attribute.type is AttributeType.BOOLEAN else ()
@@ -38,6 +42,7 @@ def unchecked_columns(specification: Specification) -> list[str]:
 
 _COLUMNS = {
     StatisticKind.COUNT: (0,),
+    StatisticKind.TABLE: (0,),
     StatisticKind.PROPORTION: (0,),
     StatisticKind.SUM: (1, 2),
     **{kind: (2,) for kind in StatisticKind if kind.of_two_columns},
@@ -56,6 +61,7 @@ def check(specification: Specification) -> None:
     called = [equation.name for equation in specification.equations]
     known = [*names, *called]
     private = {s.name for s in specification.statistics if s.kind is StatisticKind.KEYS}
+    large = {s.name for s in specification.statistics if s.table is not None}
     for equation in specification.equations:
         if called.count(equation.name) > 1:
             raise ParameterError(f"Equation '{equation.name}' appears twice.", "Rename one.")
@@ -68,6 +74,11 @@ def check(specification: Specification) -> None:
                 raise ParameterError(
                     f"Equation '{equation.name}' uses '{name}', a count by private keys: the release finds them.",
                     "Compute it from the released figures, or list the public values under `by`.",
+                )
+            if name.partition("[")[0] in large:
+                raise ParameterError(
+                    f"Equation '{equation.name}' uses '{name}', of a table that is measured as a whole.",
+                    "Compute it from the released figures, or ask for that figure as a statistic of its own.",
                 )
             if name not in known:
                 raise ParameterError(
@@ -112,6 +123,14 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
         )
     if statistic.kind is StatisticKind.KEYS:
         _check_keys(specification, statistic, where)
+    if statistic.table is not None:
+        for column in statistic.table.columns:
+            specification.schema[column]
+        if specification.pilot:
+            raise ParameterError(
+                f"{where} has {statistic.table.cells:,} cells, of which a pilot would tell nothing.",
+                "Drop `pilot`.",
+            )
     if statistic.kind is StatisticKind.COUNT_DISTINCT and math.isinf(specification.most_values(statistic)):
         raise SchemaError(
             f"{where}: nothing says how many values '{statistic.columns[0]}' can have.",
@@ -211,12 +230,16 @@ def _satisfiable(chosen: Filter) -> bool:
 
 def check_asked_values(specification: Specification) -> None:
     """Refuse what no record can have, and two spellings of one label: groups that look disjoint would not be."""
+    labels: dict[str, tuple[str, ...] | None] = {}
     spelled: dict[tuple[str, Value, bool], Value] = {}  # a text and a number are never counted as disjoint
-    for chosen in specification.filters:
+    asked = (value.where for s in specification.statistics if s.table for value in every_condition(s.table))
+    for chosen in (*specification.filters, *asked):
         for column, condition in chosen.conditions:
             attribute = specification.schema[column]
             if isinstance(condition, Between):
-                _check_range(attribute, condition, asked_labels(attribute, specification.schema.folder))
+                if column not in labels:
+                    labels[column] = asked_labels(attribute, specification.schema.folder)
+                _check_range(attribute, condition, labels[column])
                 continue
             for value in condition.values:
                 (meant,) = resolved(OneOf((value,)), attribute, specification.schema).values  # type: ignore[union-attr]

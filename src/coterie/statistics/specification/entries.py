@@ -21,7 +21,8 @@ from coterie.statistics.specification.fields import (
     positive_of,
 )
 from coterie.statistics.specification.filters import Filter, label_text, read_filter
-from coterie.statistics.specification.groups import StatisticGroup, groups_of, private_key
+from coterie.statistics.specification.groups import StatisticGroup, axes_of, groups_of, private_key
+from coterie.statistics.specification.large_table import large_table
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
 from coterie.statistics.specification.specification import (
@@ -97,14 +98,22 @@ def expand(
             )
         members(entry, _ENTRIES, where)
         kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
-        if kind is StatisticKind.KEYS:
-            raise ParameterError(f"{where}: this is no kind.", "Write kind: count, by: {COLUMN: private}.")
+        if kind in (StatisticKind.KEYS, StatisticKind.TABLE):
+            raise ParameterError(f"{where}: this is no kind.", "Write kind: count, by: {COLUMN: …}.")
         key = private_key(entry, kind, where)
         if key is not None:
             single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)
             statistics.append(replace(single, kind=StatisticKind.KEYS, columns=(key,)))
             continue
-        groups = groups_of(entry, kind, schema, where)
+        axes = axes_of(entry, kind, schema, where)
+        table = large_table(str(name), entry, kind, axes, schema, where)
+        if table is not None:
+            single = _single(
+                str(name), StatisticGroup(), StatisticKind.COUNT, {**entry, "of": None}, where, shape_of
+            )
+            statistics.append(replace(single, kind=StatisticKind.TABLE, table=table))
+            continue
+        groups = groups_of(axes, entry.get("totals"), schema, where)
         for key, reserved in (("expected", ()), ("about", _ABOUT), ("shape", SHAPE_ENTRIES)):
             if groups[0].choices and _by_label(entry.get(key), reserved):
                 _check_labels(entry[key], groups, f"{where}, {key}")

@@ -58,6 +58,9 @@ class Expectations:
                 return min(self.specification.most_values(statistic) / 2, self.size(statistic.where))
             case StatisticKind.KEYS:
                 return self.size(statistic.where) / _ASSUMED_KEYS
+            case StatisticKind.TABLE:
+                assert statistic.table is not None
+                return self.size(statistic.where) / statistic.table.cells
             case kind if kind.of_two_columns:
                 return self._of_two_columns(statistic)
             case _:

@@ -12,7 +12,7 @@ from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.specification.asked_values import asked_labels
-from coterie.statistics.specification.fields import number_of
+from coterie.statistics.specification.fields import members, number_of
 from coterie.statistics.specification.filters import (
     Between,
     Filter,
@@ -25,6 +25,7 @@ from coterie.statistics.specification.specification import StatisticKind
 
 ALL = "all"  # what a group column says in the row of a total
 DECLARED = "declared"  # every label that the schema has
+MOST_BINS = 2_000_000
 PRIVATE = "private"  # the release finds the values, and shows those that many records have
 
 
@@ -92,9 +93,18 @@ def private_key(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> st
 
 
 def groups_of(
-    entry: Mapping[str, Any], kind: StatisticKind, schema: Schema, where: str
+    axes: list[list[GroupValue]], totals: object, schema: Schema, where: str
 ) -> tuple[StatisticGroup, ...]:
     """The finest groups first, then the totals that are asked for."""
+    finest = [StatisticGroup(choices) for choices in itertools.product(*axes)]
+    kept = kept_in_totals(totals, axes, where)
+    return (*finest, *dict.fromkeys(_totals(kept, axes, schema)))
+
+
+def axes_of(
+    entry: Mapping[str, Any], kind: StatisticKind, schema: Schema, where: str
+) -> list[list[GroupValue]]:
+    """The values or bins along each column."""
     by = entry.get("by") or {}
     if not isinstance(by, dict):
         raise ParameterError(
@@ -106,8 +116,7 @@ def groups_of(
         axes.append(_bins(entry, where))
     elif "bins" in entry or "values" in entry:
         raise ParameterError(f"{where} has bins, but is no histogram.", "Set kind: histogram, or use `by`.")
-    finest = [StatisticGroup(choices) for choices in itertools.product(*axes)]
-    return (*finest, *_totals(entry.get("totals", False), axes, schema, where))
+    return axes
 
 
 def _values(column: str, values: object, schema: Schema, where: str) -> list[GroupValue]:
@@ -126,7 +135,7 @@ def _values(column: str, values: object, schema: Schema, where: str) -> list[Gro
 def _value(column: str, value: object, place: int, where: str) -> GroupValue:
     known = read_value(value, where)
     text = known if isinstance(known, str) else number_text(known)
-    chosen = Filter().and_also(column, OneOf((known,)))
+    chosen = Filter(((column, OneOf((known,))),))
     return GroupValue(column, text, label_text(known), chosen, frozenset({place}))
 
 
@@ -141,27 +150,43 @@ def _bins(entry: Mapping[str, Any], where: str) -> list[GroupValue]:
         if not isinstance(values, list) or not values:
             raise ParameterError(f"{where}: `values` must be a list.", "List the public values.")
         return [_value(column, value, place, where) for place, value in enumerate(values)]
-    if not isinstance(edges, list) or len(edges) < 2:
-        raise ParameterError(f"{where}: `bins` needs at least two edges.", "For example [0, 20, 40].")
-    numbers = [number_of(edge, f"{where}, bins") for edge in edges]
+    numbers = _edges(edges, where)
     if any(a >= b for a, b in itertools.pairwise(numbers)):
         raise ParameterError(f"{where}: the edges of the bins must rise.", "Sort them and drop repeats.")
     found = []
     for place, (start, end) in enumerate(itertools.pairwise(numbers)):
         # The last bin holds its upper edge, as in every histogram.
         last = place == len(numbers) - 2
-        chosen = Filter().and_also(column, Between(start, math.nextafter(end, math.inf) if last else end))
+        chosen = Filter(((column, Between(start, math.nextafter(end, math.inf) if last else end)),))
         text = f"{number_text(start)}..{number_text(end)}"
         found.append(GroupValue(column, text, text, chosen, frozenset({place})))
     return found
 
 
+def _edges(edges: object, where: str) -> list[float]:
+    """The edges of bins: a list, or from, to and the width of each bin."""
+    if isinstance(edges, dict):
+        members(edges, ("from", "to", "width"), f"{where}, bins")
+        start, end, width = (
+            number_of(edges.get(key), f"{where}, bins, {key}") for key in ("from", "to", "width")
+        )
+        count = round((end - start) / width) if width > 0 else 0
+        if not 1 <= count <= MOST_BINS or abs(start + count * width - end) > 1e-9 * max(abs(start), abs(end)):
+            raise ParameterError(
+                f"{where}: bins of this width do not lead from `from` to `to`, or are more than {MOST_BINS:,}.",
+                "For example bins: {from: 0, to: 100, width: 5}.",
+            )
+        return [*(start + place * width for place in range(count)), end]
+    if not isinstance(edges, list) or len(edges) < 2:
+        raise ParameterError(f"{where}: `bins` needs at least two edges.", "For example [0, 20, 40].")
+    return [number_of(edge, f"{where}, bins") for edge in edges]
+
+
 # Totals: over some columns, over all of them, and along the levels of a declared taxonomy.
 
 
-def _totals(
-    asked: object, axes: list[list[GroupValue]], schema: Schema, where: str
-) -> Iterable[StatisticGroup]:
+def kept_in_totals(asked: object, axes: list[list[GroupValue]], where: str) -> list[frozenset[str]] | None:
+    """Of each total that is asked for the columns that are kept; None: every total there is, also of concepts."""
     if asked is False or asked is None:
         return []
     columns = [axis[0].column for axis in axes]
@@ -174,30 +199,38 @@ def _totals(
                 "Drop `totals`, and ask for them as statistics of their own.",
             )
     if asked is True:
-        above = [[*_inner(axis, schema), _all(axis)] for axis in axes]
-        options = [[*axis, *more] for axis, more in zip(axes, above, strict=True)]
-        every = itertools.product(*options)
-        return [
-            StatisticGroup(choices, True)
-            for choices in every
-            if any(choice in more for choice, more in zip(choices, above, strict=True))
-        ]
+        return None
     advice = "Write totals: true, or lists of the columns that are kept: totals: [[region], []]."
     if not isinstance(asked, list) or not all(isinstance(kept, list) for kept in asked):
         raise ParameterError(f"{where}: `totals` is neither true nor a list of lists.", advice)
-    found = []
-    for kept in asked:
-        for column in kept:
-            if column not in columns:
-                raise ParameterError(
-                    f"{where}: `totals` names '{column}', which is not under `by`.",
-                    nearest(str(column), columns),
-                )
-        if set(kept) == set(columns):
-            raise ParameterError(f"{where}: totals over no column are the groups themselves.", advice)
-        chosen = [axis if axis[0].column in kept else [_all(axis)] for axis in axes]
-        found += [StatisticGroup(choices, True) for choices in itertools.product(*chosen)]
-    return dict.fromkeys(found)
+    for column in itertools.chain.from_iterable(asked):
+        if column not in columns:
+            raise ParameterError(
+                f"{where}: `totals` names '{column}', which is not under `by`.",
+                nearest(str(column), columns),
+            )
+    if any(set(kept) == set(columns) for kept in asked):
+        raise ParameterError(f"{where}: totals over no column are the groups themselves.", advice)
+    return [frozenset(map(str, kept)) for kept in asked]
+
+
+def _totals(
+    kept: list[frozenset[str]] | None, axes: list[list[GroupValue]], schema: Schema
+) -> Iterable[StatisticGroup]:
+    if kept is None:
+        above = [above_axis(axis, schema) for axis in axes]
+        for choices in itertools.product(*([*axis, *more] for axis, more in zip(axes, above, strict=True))):
+            if any(choice in more for choice, more in zip(choices, above, strict=True)):
+                yield StatisticGroup(choices, True)
+        return
+    for columns in kept:
+        chosen = [axis if axis[0].column in columns else [_all(axis)] for axis in axes]
+        yield from (StatisticGroup(choices, True) for choices in itertools.product(*chosen))
+
+
+def above_axis(axis: list[GroupValue], schema: Schema) -> list[GroupValue]:
+    """What holds several values of a column: the concepts of its taxonomy, and all of them."""
+    return [*_inner(axis, schema), _all(axis)]
 
 
 def _all(axis: list[GroupValue]) -> GroupValue:

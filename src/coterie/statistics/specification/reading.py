@@ -16,7 +16,7 @@ from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics.prediction.derivation import with_least_spreads
 from coterie.statistics.releasing.records import Kinds, open_records, typed
-from coterie.statistics.specification.asked_values import asked_texts
+from coterie.statistics.specification.asked_values import asked_values
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.checking import check, check_asked_values, check_expected
 from coterie.statistics.specification.entries import expand, of_group
@@ -329,7 +329,7 @@ class ShapeReader:
                 "Check its path, seen from the specification's folder.",
             )
         records = open_records(self.folder / content)
-        asked = {name: asked_texts(condition) for name, condition in chosen.conditions}
+        asked = {name: asked_values(condition) for name, condition in chosen.conditions}
         people = typed(records.read(self.schema, {column, *asked}), self.schema, {column}, asked)
         inside = Kinds.of(people, [chosen], self.schema).mask(chosen)
         values = np.clip(people.numbers(column)[inside], domain.lower, domain.upper)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -27,6 +27,9 @@ from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
 from coterie.statistics.specification.shape import ValueShape
+
+if TYPE_CHECKING:
+    from coterie.statistics.specification.large_table import LargeTable
 
 
 class StatisticKind(StrEnum):
@@ -46,6 +49,7 @@ class StatisticKind(StrEnum):
     HISTOGRAM = "histogram"  # becomes one count per bin when it is read
     COUNT_DISTINCT = "count_distinct"
     KEYS = "counts by private keys"  # a count by a column whose values are found by the release
+    TABLE = "counts of a large table"
 
     @property
     def of_two_columns(self) -> bool:
@@ -180,6 +184,7 @@ class Statistic:
     least_stds: tuple[float, ...] = ()  # of the columns that a slope or correlation divides by
     trim: float = 0.1  # trimmed mean: the part that is left out at each end
     at_most: int | None = None  # count_distinct: a public bound
+    table: LargeTable | None = None
     group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
 
     @property
@@ -325,6 +330,7 @@ class Specification:
         return (
             self.added_up
             | self.keyed
+            | {column for s in self.statistics if s.table for column in s.table.columns}
             | {column for chosen in self.filters for column, _ in chosen.conditions}
         )
 

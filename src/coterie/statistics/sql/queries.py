@@ -22,7 +22,7 @@ from coterie.schema.exact import Number
 from coterie.statistics.specification.asked_values import asked_labels
 from coterie.statistics.specification.calculus import linear_form
 from coterie.statistics.specification.equations import parse
-from coterie.statistics.specification.groups import DECLARED, PRIVATE, groups_of
+from coterie.statistics.specification.groups import DECLARED, PRIVATE, axes_of, groups_of
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification, StatisticKind
 from coterie.statistics.sql.aggregates import Aggregates, Asked
@@ -304,7 +304,9 @@ class _QueryReader:
         name = self._free(alias or "figure")
         if linear_form(parse(first)) is None:
             self.bent.append(name)
-        listed = groups_of(groups, StatisticKind.COUNT, self.names.schema, f"SQL: {name}") if groups else ()
+        schema, place = self.names.schema, f"SQL: {name}"
+        axes = axes_of(groups, StatisticKind.COUNT, schema, place)
+        listed = groups_of(axes, groups.get("totals"), schema, place) if axes else ()
         if not listed:
             self.equations[name] = first
         for group in listed:

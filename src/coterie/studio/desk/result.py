@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from coterie.errors import CoterieError
 from coterie.report.charts import Figure, IntervalRow, intervals
@@ -163,6 +164,7 @@ def number(value: float) -> str:
 # A released file read back: values with their intervals, and whether file and certificate belong together.
 
 _MOST_BARS = 40
+_MOST_VALUES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,20 +183,22 @@ class Result:
     certificate: StatisticsCertificate | None
     verified: bool
     problem: str
+    more: int = 0  # values that are in the file only
 
 
 def read_result(entry: ReleasedStatistics) -> Result:
     try:
         content = Path(entry.data).read_bytes()
         certificate = StatisticsCertificate.from_json(Path(entry.certificate).read_bytes())
-        values = tuple(_values(content, Path(entry.data).suffix))
+        found = read(content, Path(entry.data).suffix)
+        values, more = tuple(_values(found.slice(0, _MOST_VALUES))), max(len(found) - _MOST_VALUES, 0)
     except OSError as error:
         return Result((), None, False, f"A file of this release cannot be read ({error.strerror}).")
     except (CoterieError, ValueError, KeyError):
         return Result((), None, False, "The released file or its certificate was changed and cannot be read.")
     if hashlib.sha256(content).hexdigest() != certificate.digest.value:
-        return Result(values, certificate, False, "The file was changed after it was certified.")
-    return Result(values, certificate, True, "")
+        return Result(values, certificate, False, "The file was changed after it was certified.", more)
+    return Result(values, certificate, True, "", more)
 
 
 def figures_of(result: Result) -> list[Figure]:
@@ -220,9 +224,9 @@ def _label(name: str) -> str:
     return name.partition("[")[2].removesuffix("]")
 
 
-def _values(content: bytes, suffix: str) -> list[Value]:
+def _values(table: pa.Table) -> list[Value]:
     keys = ("value", "lower_95", "upper_95", "expected_absolute_error")
     return [
         Value(row["name"], row.get("kind") or row["what"], *(float(row[key]) for key in keys))
-        for row in rows_of(read(content, suffix))
+        for row in rows_of(table)
     ]
