@@ -57,7 +57,8 @@ def test_groups_counted_by_hand() -> None:
     assert now.below == {2: 2, 3: 4, 5: 7}
     assert now.sizes == {"1": 2, "2": 2, "3 to 4": 3, "5 to 9": 0, "10 to 19": 0, "20 or more": 0}
     assert (now.highest, now.mean) == (1, 4 / 7)
-    assert (now.population_highest, now.expected) == (1, pytest.approx(4))  # the table is its own population
+    assert now.population_highest == 1  # the table is its own population
+    assert now.expected == pytest.approx(4)
     assert now.population_mean == pytest.approx(4 / 7)
     assert now.without == {"age": 0, "sex": 2, "place": 2}
     assert now.diversity is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-Run = Callable[..., object]
 SCHEMA = """attributes:
   age: {type: integer, role: protect, domain: {lower: 0, upper: 120}, recode: {bands: [40]}}
   sex: {type: categorical, role: protect, categories: {labels: [f, m]}}
@@ -24,7 +24,7 @@ def survey(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_for_people_and_for_programs(run: Run, survey: Path) -> None:
+def test_for_people_and_for_programs(run: Callable[..., Any], survey: Path) -> None:
     arguments = ("risk", "people.csv", "--schema", "schema.yaml", "--keys", "age,sex", "--weight", "wgt")
     shown = run(*arguments)
     assert shown.code == 0
@@ -36,7 +36,7 @@ def test_for_people_and_for_programs(run: Run, survey: Path) -> None:
     assert (told["risk"]["uniques"], told["before_recoding"]["uniques"], told["population"]) == (2, 4, 45)
 
 
-def test_files_are_private_and_never_replace_an_input(run: Run, survey: Path) -> None:
+def test_files_are_private_and_never_replace_an_input(run: Callable[..., Any], survey: Path) -> None:
     arguments = ("risk", "people.csv", "-s", "schema.yaml", "--keys", "age,sex")
     assert run(*arguments, "--page", "risk.html", "--output", "risk.json").code == 0
     for name in ("risk.html", "risk.json"):
@@ -50,7 +50,7 @@ def test_files_are_private_and_never_replace_an_input(run: Run, survey: Path) ->
     assert (survey / "people.csv").read_text() == PEOPLE
 
 
-def test_bad_input_is_a_sentence(run: Run, survey: Path) -> None:
+def test_bad_input_is_a_sentence(run: Callable[..., Any], survey: Path) -> None:
     assert "Did you mean 'sex'" in run("risk", "people.csv", "-s", "schema.yaml", "--keys", "sec").words
     (survey / "people.csv").write_text(PEOPLE.replace("5\n", "0\n"))
     refused = run("risk", "people.csv", "-s", "schema.yaml", "--keys", "age", "--weight", "wgt")

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from coterie.auditing.attacks.finding import percent
 from coterie.auditing.key_groups import KeyGroups, SubsetRisk, UniqueBy, individual_risk, unique_by
-from coterie.errors import DataError, ParameterError, SchemaError, counted, shortened
+from coterie.errors import DataError, ParameterError, SchemaError, counted, enumerated, shortened
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Outside, Role, Schema
 from coterie.schema.document import as_schema
@@ -108,7 +108,7 @@ class Risk:
         now, one = self.now, self.now.uniques == 1
         said = (
             f"{now.uniques:,} of {counted(now.records, 'record')} ({percent(now.uniques / now.records)}) "
-            f"{'shares its' if one else 'share their'} {_series(self.keys)} with nobody"
+            f"{'shares its' if one else 'share their'} {enumerated(self.keys)} with nobody"
         )
         if self.before is not None:
             said += (
@@ -390,7 +390,3 @@ def worst_subsets(found: KeyRisk, most: int = 8) -> list[SubsetRisk]:
     for size in range(1, found.unique_by.deepest + 1):
         taken += [one for one in ranked if len(one.keys) == size and one.uniques][:3]
     return taken[:most]
-
-
-def _series(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -12,11 +12,12 @@ know nothing else. `in_file` is the attribute as the file has it: only who reads
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, PlainSerializer, PrivateAttr, model_validator
 
+from coterie.errors import enumerated
 from coterie.schema.codebook import Codebook, pairs_of
 from coterie.schema.domain import AttributeType, Frozen, as_number, typed_bound
 from coterie.schema.recoded import MOMENTS, after, shown
@@ -105,14 +106,14 @@ class Recoding(Frozen):
     def in_words(self, kind: AttributeType, *, labels_public: bool = True) -> str:
         """What is done, for a certificate; `kind` is the type in the file. Nothing here comes from the data."""
         if self.bands is not None:
-            return f"in bands that begin at {_series([shown(edge, kind) for edge in self.bands])}"
+            return f"in bands that begin at {enumerated([shown(edge, kind) for edge in self.bands])}"
         if self.level is not None:
             return f"labels deeper than level {self.level} of the taxonomy are named by their ancestor there"
         if self.labels is not None:
             merged: dict[str, list[str]] = {}
             for old, new in self.labels:
                 merged.setdefault(new, []).append(old)
-            told = [f"{_series(olds)} as {new}" for new, olds in merged.items()]
+            told = [f"{enumerated(olds)} as {new}" for new, olds in merged.items()]
             return "; ".join(told) if labels_public else "labels merged"
         parts = []
         if self.bottom is not None:
@@ -195,7 +196,3 @@ def apply_recoding(attribute: Attribute) -> None:
     attribute.__dict__.update(after(before, recode))
     attribute.__dict__.pop("codes_by_words", None)  # cached for the codes before
     attribute._in_file = before
-
-
-def _series(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
