@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peers [name …]`: every comparison, or those named (anonymeter, diffprivlib, dpmm, smartnoise, tumult)."""
+"""`python -m benchmarks.peers [name …]`: every comparison, or those named (anonymeter, diffprivlib, dpmm, …)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Runs in Tumult Analytics' environment: each table as one query of a session, the whole ε split evenly over them."""
 
 import json
+import os
 import sys
 
 from pyspark.sql import SparkSession
@@ -8,6 +9,7 @@ from tmlt.analytics import AddOneRow, KeySet, PureDPBudget, QueryBuilder, Sessio
 
 with open(sys.argv[1]) as asked:
     request = json.load(asked)
+os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers need the same packages
 spark = SparkSession.builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
 columns, labels = request["columns"], request["labels"]
 people = spark.createDataFrame(list(zip(*columns.values(), strict=True)), list(columns))

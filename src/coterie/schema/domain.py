@@ -10,7 +10,15 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    model_validator,
+)
 
 from coterie.errors import ParameterError
 from coterie.schema.exact import parse_epsilon
@@ -41,6 +49,19 @@ class AttributeType(StrEnum):
     def ranged(self) -> bool:
         """Whether the public domain is a range with two bounds."""
         return self.has_zero or self in (AttributeType.DATE, AttributeType.TIMESTAMP)
+
+
+class Missing(StrEnum):
+    ERROR = "error"
+    DROP_ROW = "drop row"
+    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
+    OWN_CATEGORY = "own category"
+    IMPUTE = "impute"  # a public value of the domain stands in
+
+
+class Outside(StrEnum):
+    ERROR = "error"
+    CLIP = "clip"
 
 
 # Bounds as numbers: plain ones, dates as days since 1970-01-01, timestamps as seconds since then (UTC).
@@ -331,6 +352,7 @@ class Categories(Public):
     order: Order = Order.MARGINALITY
     most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
     from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
+    _level: int = PrivateAttr(default=0)  # at which the taxonomy is cut; 0: not at all
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -353,6 +375,16 @@ class Categories(Public):
         ):
             raise ValueError("public_because names a label that is not listed")
         return self
+
+    @property
+    def level(self) -> int:
+        return self._level
+
+    def cut_at(self, level: int) -> Self:
+        """The same taxonomy without what lies deeper than this level."""
+        cut = self.model_copy()
+        cut._level = level
+        return cut
 
     @property
     def taken(self) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Missing
-from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.labels import MISSING_LABEL
 
 _PIECE = 1 << 16  # records that are encoded or drawn at a time
 MOST_MODEL_ROWS = 1 << 18  # beyond, model rows are drawn several times, each time with values of their own

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError, DataError, SchemaError
 from coterie.schema.arrays import Codes, Flags, Whole
 from coterie.schema.attributes import Attribute, Missing, Role, Schema, check_names
-from coterie.table.checked import absent_in, column_of, filled, further_codes, inside, located, same_columns
+from coterie.table.checked import absent_in, column_of, filled, inside, located, same_columns
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.table.columns.labels import further_codes
 
 BATCH = 1 << 17
 _FEW = 1 << 12  # rows of kept columns, whose texts may be of any length
