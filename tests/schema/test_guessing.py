@@ -199,10 +199,31 @@ def test_suggestions_stand_in_the_draft_and_in_the_frame() -> None:
     )
     draft = coterie.Schema.draft(table)
     assert dict(draft.suggestions) == {"hh": "unit", "weight": "weight"}
-    assert "unit: {column: hh, at_most: …}" in draft.text
-    assert "`role: weight`" in draft.text
+    assert "\n# unit: {column: hh, at_most: }\n" in draft.text  # nothing of it comes from the data
+    assert draft.schema.unit is None
+    filled = draft.text.replace("# unit: {column: hh, at_most: }", "unit: {column: hh, at_most: 3}")
+    assert coterie.Schema.load(filled).unit is not None
+    assert "role: weight  # from the data, confirm" in draft.text
+    assert draft.schema.weight is not None
     assert draft.text.count("from the data, confirm") >= 5
     assert draft.to_frame()["suggestion"].to_pylist() == ["unit", "weight", ""]
+
+
+def test_of_two_weights_somebody_must_choose_one() -> None:
+    table = pa.table({"weight": np.resize(WEIGHTS, 600), "hhweight": np.resize(WEIGHTS, 600) + 1})
+    draft = coterie.Schema.draft(table)
+    assert draft.schema.weight is None
+    assert draft.text.count("not the only one: from the data, confirm, and write `role: weight`") == 2
+
+
+def test_a_weight_gets_a_lower_bound_above_zero_from_the_data() -> None:
+    table = pa.table({"weight": np.resize(WEIGHTS, 600)})
+    weight = coterie.Schema.draft(table, bounds_from_data=1.5).schema.weight
+    assert weight is not None
+    assert weight.from_data == "bounds of weight"
+    assert weight.bounds().lower == pytest.approx(np.min(WEIGHTS) / 1.5)
+    zero = pa.table({"weight": [0.0, *np.resize(WEIGHTS, 599)]})
+    assert coterie.Schema.draft(zero, bounds_from_data=1.5).to_fill == ["weight"]
 
 
 def test_sums_are_pointed_out() -> None:

@@ -60,7 +60,7 @@ attributes = st.builds(
         "missing": missing,
         "outside": outside,
     },
-    st.sampled_from(Role),
+    st.sampled_from([Role.PROTECT, Role.IDENTIFIER, Role.KEEP]),
     bounds,
     st.floats(1, 1e9),
     st.fractions(Fraction(1, 100), 100),

@@ -188,6 +188,26 @@ def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: 
     ]
 
 
+def test_a_weight_is_described_and_there_is_only_one(visit: Visit, project: Project) -> None:
+    assert 'value="weight"' in visit[0].get(f"/p/{project.id}/describe").text
+    answer = sent(visit, project, income_role="weight", income_lower="0", income_upper="90000")
+    assert "a weight is above 0" in unescape(answer.text)
+    sent(visit, project, income_role="weight", income_lower="0.5", income_upper="90000")
+    weight = now(project).weight
+    assert weight is not None
+    assert (weight.name, weight.bounds().upper) == ("income", 90000)
+    answer = sent(visit, project, age_role="weight", age_lower="1", age_upper="99")
+    assert "a table has one weight" in unescape(answer.text)
+    assert now(project)["age"].role is Role.PROTECT
+
+
+def test_a_weight_is_filled_from_the_data_above_zero(visit: Visit, project: Project) -> None:
+    sent(visit, project, age_role="weight")
+    sent(visit, project, suggest="1")
+    age = now(project)["age"]
+    assert (age.role, age.bounds().lower, age.from_data) == (Role.WEIGHT, 13, "bounds of age")
+
+
 def test_what_cannot_be_suggested_is_told(visit: Visit) -> None:
     table = pa.table({"day": pa.array([0, 1, 2], pa.date32()), "text": ["a", "b", "c"], "zero": [0, 0, 0]})
     schema = Schema.load(

@@ -13,8 +13,10 @@ pytest.importorskip("fastapi")
 from statistics_studio import Bench, sentence, specification, working
 from test_statistics_bad_inputs import BAD
 
+from coterie.schema.attributes import Schema
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.entries import entry_of, fields_of
+from coterie.studio.desk.listed import suggested, words
 from coterie.studio.forms import Sent
 
 
@@ -60,6 +62,21 @@ def test_every_kind_of_statistic_can_be_written(bench: Bench) -> None:
     assert share == {"kind": "proportion", "that": {"smoker": "yes"}}
     bins = written(bench, kind="histogram", of="age", bins="0; 40; 120")
     assert bins == {"kind": "histogram", "of": "age", "bins": [0, 40, 120]}
+
+
+def test_weighted_statistics_are_written_and_suggested_where_there_is_a_weight(bench: Bench) -> None:
+    entry = written(bench, kind="mean", of="cost", weighted="true")
+    assert entry == {"kind": "mean", "of": "cost", "weighted": True}
+    assert fields_of("statistic", "m", entry)["weighted"] == "true"
+    assert written(bench, kind="count", weighted="false") == {"kind": "count", "weighted": False}
+    assert words(entry) == "weighted mean of cost"
+    attributes = {
+        "age": {"role": "protect", "domain": {"lower": 0, "upper": 9}},
+        "w": {"role": "weight", "domain": {"lower": 1, "upper": 9}},
+    }
+    suggestion = suggested(Schema.load({"attributes": attributes}))[0]
+    assert suggestion["average_age"] == {"kind": "mean", "of": "age", "weighted": True}
+    assert not any("w" in str(name).split("_") for name in suggestion)
 
 
 def test_a_statistic_is_saved_and_groups_are_the_declared_labels(bench: Bench) -> None:

@@ -97,7 +97,7 @@ def released_table(
     fields: list[pa.Field] = []
     for attribute in schema.attributes:
         name = attribute.name
-        if attribute.role is Role.PROTECT:
+        if attribute.is_protected:
             array, field = released[name]
             arrays.append(array)
             fields.append(field)

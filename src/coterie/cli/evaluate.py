@@ -15,10 +15,11 @@ import coterie
 from coterie.cli.options import AsJson, Bins, OriginalTable, Query, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.evaluation import WARNING, Evaluation
+from coterie.evaluation.evaluation import WARNING, Evaluation, WeightedComparison
 from coterie.evaluation.measure import Measure, MeasureResult
 
 NAMES = ", ".join(all_measures())
+MOST_ESTIMATES = 60
 MOST_CLASSES = 12  # listed in the table; --json has them all
 
 
@@ -82,6 +83,29 @@ def _classes(result: MeasureResult) -> str:
     return "\n".join([*said, *(["…"] if len(classes) > MOST_CLASSES else [])])
 
 
+def _print_weighted(found: WeightedComparison) -> None:
+    """Original and release, without weights and with them."""
+    table = Table(title=f"Weighted by {escape(found.weight)}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("attribute", "of"):
+        table.add_column(title, style="bold" if title == "attribute" else "", overflow="fold")
+    for title in ("original", "release", "original, weighted", "release, weighted"):
+        table.add_column(title, justify="right")
+    before, after = found.totals
+    table.add_row("sum of weights", "", "", "", _figure(before), _figure(after))
+    if found.two_way is not None:
+        table.add_row("two-way", "distance", "", _figure(found.two_way), "", _figure(found.two_way_weighted))
+    for one in found.estimates[:MOST_ESTIMATES]:
+        figures = (one.original, one.released, one.original_weighted, one.released_weighted)
+        table.add_row(escape(one.attribute), escape(one.of), *map(_figure, figures))
+    console.print(table)
+    if len(found.estimates) > MOST_ESTIMATES:
+        note(f"{len(found.estimates) - MOST_ESTIMATES} more estimates: --json has them all.")
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
 def _print(found: Evaluation) -> None:
     table = Table(
         title="What the release is worth", caption=WARNING, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
@@ -111,5 +135,7 @@ def _print(found: Evaluation) -> None:
             meaning += ". Here the classifier stopped before it had settled: it might do better"
         table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
     console.print(table)
+    if found.weighted is not None:
+        _print_weighted(found.weighted)
     for words in found.notes:
         note(f"{words}.")

@@ -19,6 +19,7 @@ from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
+from coterie.chain.synthesis import raking
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
@@ -31,7 +32,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.arrays import Whole
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
@@ -41,11 +42,13 @@ from coterie.table.columns.column import (
     Column,
     NumericColumn,
     in_label_order,
+    released_field,
     semantic_distance,
     squared_error,
     variance_change,
 )
 from coterie.table.digest import table_digest
+from coterie.table.estimates import EstimatePair, compared
 from coterie.table.frames import to_arrow
 from coterie.table.units import KEY_WORDS, bounded_units
 
@@ -84,13 +87,15 @@ class InternalFigures:
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
     row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
+    estimates: list[EstimatePair] | None = None  # by the weight and without, where there is one
 
     def __repr__(self) -> str:
         told = f"{counted(len(self.attributes), 'attribute')}, {counted(self.rows_dropped, 'row')} dropped"
         return f"<InternalFigures: {told}; do not publish>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"warning": WARNING, **asdict(self)}
+        content = {"warning": WARNING, **asdict(self)}
+        return {name: value for name, value in content.items() if name != "estimates" or value is not None}
 
 
 def noise_figures(grouped: Grouped) -> NoiseFigures:
@@ -107,14 +112,31 @@ def internal_figures(
     *,
     synthetic: bool,
     order: Whole | None,
+    weight: str | None = None,
+    raked: Floats | None = None,
 ) -> InternalFigures:
-    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`."""
+    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`.
+
+    `raked`: the weights of the release, where they were made from public totals.
+    """
     attributes = {
         name: _attribute(checked.as_they_were(name), values, noise[name], synthetic=synthetic)
         for name, values in released.items()
     }
     row_order = None if order is None else order.tolist()
-    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order)
+    estimates = None
+    if weight is not None:
+        before = {name: checked.as_they_were(name) for name in released}
+        after = {name: _with_values(before[name], values) for name, values in released.items()}
+        weights = (None, raked) if raked is not None else (before[weight].position, released[weight])
+        estimates = compared(before, after, weights, weight)
+    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order, estimates)
+
+
+def _with_values(column: Column, values: NDArray[Any]) -> Column:
+    if isinstance(column, CategoryColumn):
+        return replace(column, codes=values)
+    return replace(column, values=values)
 
 
 def _attribute(
@@ -220,6 +242,7 @@ def protect_table(
     paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
+    margins = raking.margins_of(schema, checked.columns) if schema.totals is not None else []
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
@@ -234,6 +257,9 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
+    weights, said = raking.weights_for(schema, margins, {name: found for name, (found, _) in results.items()})
+    if schema.raked is not None:
+        arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None
     if order is not None:
@@ -250,6 +276,7 @@ def protect_table(
         shuffled=shuffle,
         clipped=clip,
         rows=rows,
+        raking=said,
     )
     return MemoryRelease(
         **vars(promised),
@@ -265,6 +292,8 @@ def protect_table(
             figures,
             synthetic=recipe.synthetic,
             order=order,
+            weight=None if schema.weight is None else schema.weight.name,
+            raked=weights,
         ),
     )
 

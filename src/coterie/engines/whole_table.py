@@ -119,7 +119,13 @@ def better_known_records(records: int, budget: Budget, drawn: Drawn, sampler: Sa
     return max(1, round(float((totals / noise).sum() / (1 / noise).sum())))
 
 
-def refuse_unit(schema: Schema) -> None:
+def refuse_together(schema: Schema) -> None:
+    """What needs all rows in one place."""
+    if schema.totals is not None:
+        raise ParameterError(
+            "Weights that add up to `totals` are made in memory only: all rows must be seen together.",
+            "Leave out --memory and --engine.",
+        )
     if schema.unit is not None:
         raise ParameterError(
             "A schema with a unit is protected in memory only: the rows of one unit must be seen together.",

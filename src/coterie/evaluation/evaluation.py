@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
+from coterie.evaluation.two_way import distances
 from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
 from coterie.publication.release import Release
@@ -19,9 +20,21 @@ from coterie.registry import failure
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.schema.frame_kind import to_kind
+from coterie.table.estimates import EstimatePair, compared
 from coterie.table.reading import as_table
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedComparison:
+    """Original and release as users weight them: sums of weights, two-way tables, means and shares."""
+
+    weight: str  # the column
+    totals: tuple[float | None, float]
+    two_way: float | None  # as the measure `two-way`, but without the weight itself …
+    two_way_weighted: float | None  # … and with records counted by it
+    estimates: tuple[EstimatePair, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,10 +47,13 @@ class Evaluation:
         By name: `value` for the whole release, `attributes` one by one, or the `reason` why there is none.
     notes : tuple of str
         What was noticed when the two tables were brought together.
+    weighted : WeightedComparison or None
+        Estimates by the weight beside those without, where the schema has a weight.
     """
 
     measures: dict[str, MeasureResult]
     notes: tuple[str, ...]
+    weighted: WeightedComparison | None = None
 
     def __repr__(self) -> str:
         values = {name: found.value for name, found in self.measures.items() if found.value is not None}
@@ -50,6 +66,7 @@ class Evaluation:
             "warning": WARNING,
             "notes": list(self.notes),
             "measures": {name: found.to_dict() for name, found in self.measures.items()},
+            **({} if self.weighted is None else {"weighted": asdict(self.weighted)}),
         }
 
     def to_frame(self, kind: str = "arrow") -> Any:
@@ -172,7 +189,24 @@ def evaluate(
             found[measure.name] = _computed(measure, pair, settings)
         if progress:
             progress(measure.name)
-    return Evaluation(found, pair.notes)
+    return Evaluation(found, pair.notes, _weighted(pair, schema, settings))
+
+
+def _weighted(pair: Pair, schema: Schema, settings: Settings) -> WeightedComparison | None:
+    if pair.weights is None or schema.weight is None:
+        return None
+    before, after = pair.weights
+    name = schema.weight.name
+    tables = None
+    if before is not None:
+        tables = [distances(pair, settings, by, (name,)).value for by in ((None, None), pair.weights)]
+    return WeightedComparison(
+        weight=name,
+        totals=(None if before is None else float(before.sum()), float(after.sum())),
+        two_way=None if tables is None else tables[0],
+        two_way_weighted=None if tables is None else tables[1],
+        estimates=tuple(compared(pair.original, pair.released, pair.weights, name)),
+    )
 
 
 def _computed(measure: Measure, pair: Pair, settings: Settings) -> MeasureResult:

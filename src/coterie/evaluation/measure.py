@@ -17,7 +17,7 @@ from coterie.evaluation.clustered import ReleasedLabels, ReleasedNumbers
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.schema.domain import LARGEST_BOUND
-from coterie.table.checked import Checked, check, stand_in, step_of
+from coterie.table.checked import Checked, check, numeric_column, stand_in, step_of
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 # An original table and a release of it, brought side by side: same columns, and rows linked where they can be.
@@ -40,6 +40,8 @@ class Pair:
     released_kept: dict[str, pa.ChunkedArray]
     unlinked: str | None = None
     notes: tuple[str, ...] = ()
+    # Of the schema's survey weight: those of the original, if it has usable ones, and those of the release.
+    weights: tuple[Floats | None, Floats] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -88,13 +90,32 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
     if unlinked is None:
         unlinked = _moved(before.kept, after.kept)
-    pair = Pair(before.columns, after.columns, before.kept, after.kept, unlinked, tuple(notes))
+    weights = _weights(original, before, released, schema)
+    if weights is not None and weights[0] is None:
+        notes.append("the original has no usable weights, so only the release is weighted")
+    pair = Pair(before.columns, after.columns, before.kept, after.kept, unlinked, tuple(notes), weights)
     if unlinked is None and _looks_shuffled(pair):
         notes.append(
             "no attribute of the release follows the original: the rows were shuffled (then say --shuffled), "
             "or the noise drowned everything"
         )
     return replace(pair, notes=tuple(notes))
+
+
+def _weights(
+    original: pa.Table, before: Checked, released: pa.Table, schema: Schema
+) -> tuple[Floats | None, Floats] | None:
+    """Weights that were made from public totals are in the release; those of the original need not be there."""
+    if schema.weight is None:
+        return None
+    weight = _opened(schema.weight)
+    after = numeric_column(released.column(weight.name), weight).values
+    found: Floats | None = None
+    if weight.name in before.columns:
+        found = _values(before.columns[weight.name])
+    elif weight.name in original.column_names and not before.rows_dropped:
+        found = numeric_column(original.column(weight.name), weight).values
+    return found if found is not None and bool((found > 0).all()) else None, after
 
 
 def _values(column: Column) -> Floats:
@@ -116,7 +137,7 @@ def as_they_are(table: pa.Table, schema: Schema) -> Checked:
 
 
 def _opened(attribute: Attribute) -> Attribute:
-    if attribute.role is not Role.PROTECT or not attribute.type.ranged:
+    if not (attribute.is_protected and attribute.type.ranged):
         return attribute
     widest = 2.0**53 if attribute.type is AttributeType.DATE else LARGEST_BOUND
     # Another tool's release of whole numbers may have fractions; they are measured, not refused.

@@ -6,6 +6,7 @@ two tables is the total variation: the share of records that would have to move.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -21,7 +22,14 @@ _MOST_CELLS = 1_000_000  # above, only the cells that occur are counted
 
 
 def _compute(pair: Pair, settings: Settings) -> MeasureResult:
-    names = list(pair.original)
+    return distances(pair, settings, (None, None), ())
+
+
+def distances(
+    pair: Pair, settings: Settings, weights: tuple[Floats | None, Floats | None], without: Sequence[str]
+) -> MeasureResult:
+    """Of all pairs, or of so many; `weights` of the original's records and of the release's, if they count by weight."""
+    names = [name for name in pair.original if name not in without]
     if len(names) < 2:
         return MeasureResult(None, reason="a two-way table needs two protected attributes")
     cells = {name: _cells(pair.original[name], pair.released[name]) for name in names}
@@ -29,7 +37,7 @@ def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     if len(pairs) > MOST_PAIRS:
         draw = np.random.Generator(np.random.PCG64(settings.seed))
         pairs = [pairs[place] for place in np.sort(draw.choice(len(pairs), MOST_PAIRS, replace=False))]
-    found = {chosen: _distance(*(cells[name] for name in chosen)) for chosen in pairs}
+    found = {chosen: _distance(cells[chosen[0]], cells[chosen[1]], weights) for chosen in pairs}
     worst = sorted(found, key=lambda chosen: -found[chosen])[:WORST]
     by_name = {name: [distance for chosen, distance in found.items() if name in chosen] for name in names}
     return MeasureResult(
@@ -54,13 +62,18 @@ def _binned(values: Floats, cuts: Floats) -> Whole:
     return np.where(np.isnan(values), 0, 1 + np.searchsorted(cuts, values, side="left")).astype(np.int64)
 
 
-def _distance(one: tuple[Whole, Whole, int], other: tuple[Whole, Whole, int]) -> float:
+def _distance(
+    one: tuple[Whole, Whole, int],
+    other: tuple[Whole, Whole, int],
+    weights: tuple[Floats | None, Floats | None],
+) -> float:
     size = one[2] * other[2]
     before, after = one[0] * other[2] + other[0], one[1] * other[2] + other[1]
     if size > _MOST_CELLS:
         _, places = np.unique(np.concatenate([before, after]), return_inverse=True)
         before, after, size = places[: len(before)], places[len(before) :], int(places.max()) + 1
-    shares = [np.bincount(cells, minlength=size) / len(cells) for cells in (before, after)]
+    tables = [np.bincount(cells, by, size) for cells, by in zip((before, after), weights, strict=True)]
+    shares = [table / table.sum() for table in tables]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 

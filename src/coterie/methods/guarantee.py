@@ -19,6 +19,13 @@ CHOSEN_BLIND = (
 RECODED_BLIND = "how values are recoded was chosen without looking at the data too"
 
 
+DELIVERED = (
+    "the weights in {} count as part of the table as delivered: where they were calibrated on this sample, what one person "
+    "changed in the weights of others is not covered"
+)
+TOTALS = "the totals that {} adds up to are known without this table"
+
+
 class Status(StrEnum):
     """How firmly something is promised."""
 
@@ -63,6 +70,9 @@ class Facts:
     rho: Fraction | None = None  # what the noise of a release with δ was calibrated for
     released: int = 0  # rows, where they are not one per record
     unit: PrivacyUnit | None = None  # whom the promise is made to, where that is not one row
+    weight: str = ""  # the column of survey weights, if there is one
+    totals: bool = False  # whether it is not read but made from public totals
+    raking: tuple[str, ...] = ()  # … and how these were met, in words
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -148,8 +158,12 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
 
 
 def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
-    blind = (CHOSEN_BLIND, *((RECODED_BLIND,) if facts.recoded else ()))
-    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *blind))
+    assumed = (
+        CHOSEN_BLIND,
+        *((RECODED_BLIND,) if facts.recoded else ()),
+        *((TOTALS if facts.totals else DELIVERED).format(name) for name in (facts.weight,) if name),
+    )
+    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))
     if guarantee.status is Status.NONE:
         return replace(guarantee, label=f"{guarantee.label}{_at_least(facts)}")
     if guarantee.rests_on_noise:

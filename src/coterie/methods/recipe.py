@@ -90,6 +90,11 @@ class Method:
                 "rows, which is private where the schema names a unit.",
                 "Protect that column, or drop it with `role: identifier`.",
             )
+        if schema.totals is not None and not self.synthetic:
+            raise ParameterError(
+                f"Method '{self.name}' releases a row for each record, and `totals` are for synthetic rows.",
+                "Choose dp-synthetic, or take `totals` out of the schema: then the weight is protected like other numbers.",
+            )
         gaps = [a.name for a in schema.protected if a.missing is Missing.OWN_CATEGORY and not a.type.labelled]
         if gaps and self.whole_table is None:
             raise ParameterError(

@@ -141,7 +141,9 @@ def _attribute(
     tree: str | None,
 ) -> CertifiedAttribute:
     known = {name: getattr(attribute, name) for name in ("name", "role", "type", "unit")}
-    if attribute.role is not Role.PROTECT:
+    if attribute.role is Role.WEIGHT and facts.totals:
+        return CertifiedAttribute(**known, mechanism="raked to public totals: not read, without ε")
+    if not attribute.is_protected:
         return CertifiedAttribute(**known)
     mechanism = method.categorical if attribute.type.labelled else method.numeric
     return CertifiedAttribute(
@@ -220,6 +222,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append(
             "rows are synthetic: no row stands for a record, and kept columns, if any, are unrelated to them"
         )
+    notes += facts.raking
     if facts.unit is not None:
         notes.append(
             f"the number of rows was measured with noise, and drawn rows are as many unless another number was asked for; "

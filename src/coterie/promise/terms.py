@@ -100,15 +100,16 @@ def promise(
     shuffled: bool = False,
     clipped: bool = True,
     rows: int | None = None,
+    raking: tuple[str, ...] = (),
 ) -> Promise:
     """`columns`: the protected ones, for their trees of labels; `paid`: what private bounds took of the shares.
 
-    `rows`: how many are released, where that is not the number of records.
+    `rows`: how many are released, where that is not the number of records. `raking`: how weights met their totals, in words.
     """
     facts = facts_of(
         schema, method, budget.total, records, k, sampler, columns, shuffled=shuffled, clipped=clipped
     )
-    facts = replace(facts, delta=budget.delta, rho=budget.rho, released=rows or records)
+    facts = replace(facts, delta=budget.delta, rho=budget.rho, released=rows or records, raking=raking)
     guarantee = settle(method.promise, facts)
     return Promise(
         method.name,
@@ -245,6 +246,8 @@ def facts_of(
         synthetic=method.synthetic,
         private_noise=sampler.private or not method.adds_noise,
         unit=schema.unit,
+        weight=schema.weight.name if schema.weight is not None else "",
+        totals=schema.totals is not None,
     )
 
 

@@ -38,6 +38,8 @@ MOST_CELLS = 600  # of a table on the page
 _ALL_WORDS = "all"
 _KINDS = {
     "count": "number of records",
+    "weighted count": "weighted number of records",
+    "weighted proportion": "weighted share of records with {}",
     "std": "standard deviation of {}",
     "proportion": "share of records with {}",
     "quantile": "quantile, {}",
@@ -46,7 +48,14 @@ _KINDS = {
     "slope": "slope of the regression of {}",
     "intercept": "intercept of the regression of {}",
 }
-_BARS = ("count", "sum", "proportion")  # amounts, which begin at zero
+_BARS = (
+    "count",
+    "sum",
+    "proportion",
+    "weighted count",
+    "weighted sum",
+    "weighted proportion",
+)  # begin at zero
 _DELTA = Fraction(1, 10**9)  # of the sentence about ρ, which has no δ of its own
 _DOUBLED = (
     "neighbours differ by one record that is there or not; a person's answer changes by two such steps, and the limit "
@@ -187,7 +196,7 @@ class _View:
         return said + (f" ({unit})" if unit else "") + (f", where {', '.join(where)}" if where else "")
 
     def unit(self, row: Row) -> str:
-        if row["kind"] not in ("sum", "mean", "trimmed_mean", "std", "median", "quantile"):
+        if row["kind"] not in ("sum", "mean", "weighted mean", "trimmed_mean", "std", "median", "quantile"):
             return ""
         columns = self.specification[row["name"]].columns
         return (self.specification.schema[columns[0]].unit or "") if len(columns) == 1 else ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
@@ -12,41 +11,40 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coterie.errors import DataError, SchemaError, nearest, shortened
+from coterie.errors import SchemaError, nearest
 from coterie.schema.codebook import as_texts, as_written, check_codes, with_codes
+from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
 from coterie.schema.domain import Frozen, as_number, exactly, typed_bound
-from coterie.schema.domain import Missing as Missing
 from coterie.schema.domain import Order as Order
-from coterie.schema.domain import Outside as Outside
 from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
 from coterie.schema.recoding import Recodable, apply_recoding
+from coterie.schema.roles import Role as Role
 from coterie.schema.unit import PrivacyUnit, check_unit
+from coterie.schema.weight import Totals, check_weight, check_weights
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
 
 
-class Role(StrEnum):
-    """What happens to a column: it goes through the method, is always dropped, or is released untouched.
+class Missing(StrEnum):
+    ERROR = "error"
+    DROP_ROW = "drop row"
+    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
+    OWN_CATEGORY = "own category"
+    IMPUTE = "impute"  # a public value of the domain stands in
 
-    Examples
-    --------
-    >>> import coterie
-    >>> [role.value for role in coterie.Role]
-    ['protect', 'identifier', 'keep']
-    """
 
-    PROTECT = "protect"  # goes through the method
-    IDENTIFIER = "identifier"  # always dropped
-    KEEP = "keep"  # released untouched, and named on the certificate
+class Outside(StrEnum):
+    ERROR = "error"
+    CLIP = "clip"
 
 
 class Attribute(Recodable):
@@ -59,7 +57,7 @@ class Attribute(Recodable):
     type : str, default "continuous"
         continuous, integer, date, timestamp, ordinal, categorical or boolean.
     role : Role or str
-        protect, identifier or keep.
+        protect, identifier, keep or weight.
     domain : Domain or dict, optional
         The public range of numbers, dates and timestamps.
     categories : dict, optional
@@ -129,6 +127,8 @@ class Attribute(Recodable):
             raise ValueError("a value to impute needs `missing: impute`")
         labels = self.categories.labels if self.categories is not None else None
         check_codes(self.value_labels, labels, self.missing_marks)
+        if self.role is Role.WEIGHT:
+            check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR)
         apply_recoding(self)
         return self
 
@@ -141,6 +141,10 @@ class Attribute(Recodable):
                 "(Bounds taken from the data leak them: `coterie schema draft --bounds-from-data` marks such.)",
             )
         return self.domain
+
+    @property
+    def is_protected(self) -> bool:
+        return self.role in (Role.PROTECT, Role.WEIGHT)
 
     def require_public(self) -> None:
         """A protected attribute must say what is public about it: bounds, or labels."""
@@ -221,6 +225,7 @@ class Schema(Frozen):
     parameters: Parameters | None = None
     dialect: Dialect = Dialect()  # of text files
     unit: PrivacyUnit | None = None  # None: every row is a person
+    totals: Totals | None = None  # what the weights of synthetic rows add up to
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
@@ -230,6 +235,7 @@ class Schema(Frozen):
         if twice:
             raise ValueError(f"described twice: {', '.join(twice)}")
         check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
+        check_weights(self.attributes, self.totals)
         return self
 
     def with_role(self, role: Role) -> tuple[Attribute, ...]:
@@ -237,7 +243,19 @@ class Schema(Frozen):
 
     @property
     def protected(self) -> tuple[Attribute, ...]:
-        return self.with_role(Role.PROTECT)
+        """What goes through the method: a weight too, unless it is made from public totals."""
+        raked = self.raked
+        return tuple(a for a in self.attributes if a.is_protected and a is not raked)
+
+    @property
+    def weight(self) -> Attribute | None:
+        """The survey weight, if there is one."""
+        return next(iter(self.with_role(Role.WEIGHT)), None)
+
+    @property
+    def raked(self) -> Attribute | None:
+        """The weight, where it is not read but made from public totals."""
+        return self.weight if self.totals is not None else None
 
     def require_ready(self) -> None:
         """Refuse a schema that nothing can be protected with yet."""
@@ -370,25 +388,3 @@ class Schema(Frozen):
         from coterie.schema.document import schema_text
 
         return schema_text(self)
-
-
-# Names of columns: each one text, none empty, none twice.
-
-
-def check_names(names: Iterable[object]) -> None:
-    listed = list(names)
-    for position, name in enumerate(listed, start=1):
-        if not isinstance(name, str):
-            raise DataError(
-                f"Column {position} is named by a {type(name).__name__}, not by text.",
-                "Rename the columns to text, as the schema does.",
-            )
-        if not name:
-            raise DataError(
-                f"Column {position} has no name.",
-                "Name every column (in a CSV file: in its first line; row numbers need a name too).",
-            )
-    twice = [name for name, count in Counter(listed).items() if count > 1]
-    if twice:
-        shown = shortened([f"'{name}'" for name in twice], 5)
-        raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")

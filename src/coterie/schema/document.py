@@ -19,6 +19,7 @@ from coterie.schema.exact import as_text
 
 _AS_WRITTEN = ("labels", "categories", "missing_marks")
 _CODES = ("value_labels", "labels")  # mappings of codes or labels; the second stands in `recode`
+_TOTALS = "totals"
 
 
 def parse_yaml(text: str, what: str, fault: type[CoterieError]) -> Any:
@@ -53,20 +54,25 @@ def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any,
                 for entry in value_node.value
             ]
         elif key in _CODES and isinstance(value_node, yaml.MappingNode):
-            mapping[key] = _codes(value_node, str(key))
+            mapping[key] = _codes(value_node, f"{key} gives each code one text")
+        elif key == _TOTALS and _nested(value_node):
+            one = f"{_TOTALS} gives each label one number"
+            mapping[key] = {name.value: _codes(counts, one) for name, counts in value_node.value}
         else:
             mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
 
 
-def _codes(node: yaml.MappingNode, entry: str) -> dict[str, str]:
+def _nested(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode) and all(isinstance(v, yaml.MappingNode) for _, v in node.value)
+
+
+def _codes(node: yaml.MappingNode, what: str) -> dict[str, str]:
     """Codes and their labels, both as they stand: 01 keeps its zero, and no is no truth value."""
     found: dict[str, str] = {}
     for code, words in node.value:
         if not isinstance(code, yaml.ScalarNode) or not isinstance(words, yaml.ScalarNode):
-            raise yaml.constructor.ConstructorError(
-                None, None, f"{entry} gives each code one text", node.start_mark
-            )
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
         if code.value in found:
             raise yaml.constructor.ConstructorError(
                 None, None, f"'{code.value}' appears twice", code.start_mark
@@ -79,6 +85,7 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _n
 
 
 SCHEMA_VERSION = 1
+_TOP = ("coterie_schema", "dialect", "unit", "totals", "attributes", "parameters")
 
 
 def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
@@ -95,9 +102,28 @@ def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
         folder = Path(source).resolve().parent
     else:
         text = source
-    schema = schema_from(parse_yaml(text, "The schema", SchemaError))
+    document = parse_yaml(text, "The schema", SchemaError)
+    if isinstance(document, dict) and isinstance(document.get(_TOTALS), str):
+        document[_TOTALS] = _totals_file(folder / document[_TOTALS])
+    schema = schema_from(document)
     schema._folder = folder
     return schema
+
+
+def _totals_file(path: Path) -> Any:
+    """Totals from a file of their own, named relative to the schema: what would stand behind `totals:`, or with it."""
+    try:
+        text = path.read_text(encoding="utf-8").removeprefix("---\n")
+    except (OSError, UnicodeDecodeError):
+        raise SchemaError(
+            f"The file of totals, {path.name}, cannot be read.",
+            "Write `totals:` as a number, as numbers by attribute and label, or as a YAML file of those.",
+        ) from None
+    found = parse_yaml(text, "The file of totals", SchemaError)
+    if not isinstance(found, dict) or _TOTALS not in found:  # under its name, labels are read as they stand
+        indented = "".join(f"  {line}\n" for line in text.splitlines())
+        found = parse_yaml(f"{_TOTALS}:\n{indented}", "The file of totals", SchemaError)
+    return found[_TOTALS]
 
 
 def as_schema(source: Schema | str | Path | Mapping[str, Any]) -> Schema:
@@ -119,11 +145,11 @@ def schema_from(document: object) -> Schema:
             "This is not a Coterie schema.",
             "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
         )
-    unknown = set(document) - {"coterie_schema", "dialect", "unit", "attributes", "parameters"}
+    unknown = set(document) - set(_TOP)
     if unknown:
         raise SchemaError(
             f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-            "Only `coterie_schema`, `dialect`, `unit`, `attributes` and `parameters` stand at the top.",
+            f"Only {', '.join(f'`{entry}`' for entry in _TOP[:-1])} and `{_TOP[-1]}` stand at the top.",
         )
     version = document.get("coterie_schema", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
@@ -139,6 +165,7 @@ def schema_from(document: object) -> Schema:
                 "parameters": document.get("parameters"),
                 "dialect": document.get("dialect") or {},
                 "unit": document.get("unit"),
+                "totals": document.get(_TOTALS),
             }
         )
     except ValidationError as error:
@@ -156,6 +183,7 @@ def schema_document(schema: Schema) -> dict[str, Any]:
             if schema.unit is None
             else {"unit": schema.unit.model_dump(mode="json", exclude_defaults=True)}
         ),
+        **({} if schema.totals is None else {_TOTALS: schema.totals.document()}),
         "attributes": attributes,
     }
     if schema.parameters is not None:  # at the end: the studio's results do not depend on it
@@ -180,7 +208,7 @@ def _attribute(name: str, content: object) -> Attribute:
     if not isinstance(content, Mapping):
         raise SchemaError(
             f"Attribute '{name}' has no description.",
-            "Give it at least `role: protect`, `keep` or `identifier`.",
+            "Give it at least `role: protect`, `keep`, `identifier` or `weight`.",
         )
     for entry in content:
         if entry not in Attribute.model_fields or entry == "name":
@@ -191,7 +219,7 @@ def _attribute(name: str, content: object) -> Attribute:
     if "role" not in content:
         raise SchemaError(
             f"Attribute '{name}' has no role.",
-            "Write `role: protect` (goes through the method), `identifier` (dropped) or `keep` (untouched).",
+            "Write `role: protect` (goes through the method), `identifier` (dropped), `keep` (untouched) or `weight`.",
         )
     domain, categories = content.get("domain"), content.get("categories")
     if isinstance(domain, Mapping) and domain.get("lower") is None and domain.get("upper") is None:

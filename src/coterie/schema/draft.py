@@ -34,7 +34,7 @@ _OPENING = f"""\
 # A draft by `coterie schema draft`. Read every line before you use it.
 # type: continuous, integer, date, timestamp (with a domain); categorical, ordinal (with categories); boolean.
 # role: protect (goes through the method), identifier (always dropped), keep (released untouched, and the
-#   certificate names it).
+#   certificate names it), weight (for how many people a row stands: protected too, and estimates are weighted).
 # What the draft found by looking at the data says "from the data, confirm": a form, a law or a codebook can tell.
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
@@ -43,6 +43,8 @@ _OPENING = f"""\
 #   impute (a public value stands in; `impute:` names it) or drop row (makes a proof conditional).
 #   missing_marks: ["?", "97 to 99"] names texts and numbers that mean 'missing'; an empty cell always does.
 # outside (a value beyond the domain): error or clip.
+# At the top, where they apply: unit (rows that belong to one person or household) and totals (public totals that
+#   the weights of synthetic rows add up to: {{sex: {{man: 5100000, woman: 5300000}}}}).
 # Optional: label, unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
 coterie_schema: {SCHEMA_VERSION}
 """
@@ -137,12 +139,15 @@ def draft_schema(
     bounds_from_data: float | None = None,
     dialect: Dialect | None = None,
     as_type: AttributeType | None = None,
+    as_weight: bool = False,
 ) -> str:
     """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
 
-    `as_type` is what somebody has said already of all columns.
+    `as_type` is what somebody has said already of all columns, and `as_weight` of the only one.
     """
-    return drafted(table, bounds_from_data=bounds_from_data, dialect=dialect, as_type=as_type).text
+    return drafted(
+        table, bounds_from_data=bounds_from_data, dialect=dialect, as_type=as_type, as_weight=as_weight
+    ).text
 
 
 def drafted(
@@ -152,6 +157,7 @@ def drafted(
     dialect: Dialect | None = None,
     codebook: str | None = None,
     as_type: AttributeType | None = None,
+    as_weight: bool = False,
 ) -> Draft:
     """`dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
 
@@ -163,17 +169,33 @@ def drafted(
     factor = None if bounds_from_data is None else _checked(bounds_from_data)
     content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
     written = yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
-    guesses: dict[str, Guess] = {}
-    text = _OPENING + (_GUESSED + written if content else "") + "attributes:\n"
+    variables = {place.name: Variable.of(place.metadata) for place in table.schema}
+    guesses = {
+        name: guess_column(name, table[name], variable) if as_type is None else guess_as(as_type, table[name])
+        for name, variable in variables.items()
+    }
+    suggestions = {name: guess.suggestion for name, guess in guesses.items() if guess.suggestion}
+    weights = [name for name, suggestion in suggestions.items() if suggestion == "weight"]
+    text = _OPENING + (_GUESSED + written if content else "") + _units(suggestions) + "attributes:\n"
     sums = constant_sums(table)
-    for place, column in zip(table.schema, table.columns, strict=True):
-        variable = Variable.of(place.metadata)
-        guess = guess_column(place.name, column, variable) if as_type is None else guess_as(as_type, column)
-        guesses[place.name] = guess
-        lines = _attribute(column, guess, variable, factor, codebook, place.name)
-        sum_note = f"    # {sums[place.name]}\n" if place.name in sums else ""
-        text += f"  {_key(place.name)}:\n{sum_note}{lines}"
-    return Draft(text, {name: guess.suggestion for name, guess in guesses.items() if guess.suggestion})
+    for name, guess in guesses.items():
+        role = "weight" if weights == [name] or as_weight else "protect"
+        lines = _attribute(table[name], guess, variables[name], factor, codebook, role)
+        sum_note = f"    # {sums[name]}\n" if name in sums else ""
+        text += f"  {_key(name)}:\n{sum_note}{lines}"
+    return Draft(text, suggestions)
+
+
+def _units(suggestions: Mapping[str, str]) -> str:
+    """Ready to be used once somebody has said how many rows a unit has: that is never taken from the data."""
+    names = [name for name, suggestion in suggestions.items() if suggestion == "unit"]
+    head = (
+        "# If the promise is for a person or household of several rows, not for one row, take away one # here and fill in\n"
+        "# the usual number of rows, from public knowledge (a census, a form):\n"
+    )
+    return head * bool(names) + "".join(
+        f"# unit: {_flow({'column': name})[:-1]}, at_most: }}\n" for name in names
+    )
 
 
 def _checked(factor: float) -> Fraction:
@@ -190,15 +212,16 @@ def _attribute(
     variable: Variable,
     factor: Fraction | None,
     codebook: str | None,
-    name: str,
+    role: str,
 ) -> str:
     label = f"    label: {_flow(variable.label)}\n" if variable.label else ""
-    notes = "".join(f"    # {note}\n" for note in (*guess.notes, *_suggested(guess, name)))
+    notes = "".join(f"    # {note}\n" for note in (*guess.notes, *_suggested(guess, role)))
     if guess.type is None:
         return f"{label}{notes}    role: identifier  # {_FOUND}\n"
     ranged = guess.type.ranged
     notes = "" if ranged and guess.type.has_zero and not guess.suggestion else notes
-    lines = f"{label}{notes}    type: {guess.type}  # {_FOUND}\n    role: protect\n"
+    said = f"    role: {role}{f'  # {_FOUND}' if role == 'weight' else ''}\n"
+    lines = f"{label}{notes}    type: {guess.type}  # {_FOUND}\n{said}"
     if guess.marks:
         lines += f"    missing_marks: {_flow(list(guess.marks))}  # {_FOUND}\n"
     if column.null_count or guess.marks:
@@ -218,16 +241,20 @@ def _attribute(
     if guess.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         example = "1900-01-01" if guess.type is AttributeType.DATE else "1900-01-01T00:00:00"
         return lines + _open(f"Write bounds like {example}.")
-    return lines + _domain(_numbers(column, guess), guess, factor)
+    return lines + _domain(_numbers(column, guess), guess, factor, role)
 
 
-def _suggested(guess: Guess, name: str) -> list[str]:
+def _suggested(guess: Guess, role: str) -> list[str]:
+    if guess.suggestion == "weight" and role == "weight":
+        return ["Looks like a survey weight, by its name. If it is none, write `role: protect`."]
     if guess.suggestion == "weight":
-        return [f"Looks like a survey weight, by its name: {_FOUND}, and write `role: weight`."]
+        return [
+            f"Looks like a survey weight, by its name, and is not the only one: {_FOUND}, and write `role: weight`",
+            "  for the one that estimates are weighted by.",
+        ]
     if guess.suggestion == "unit":
         return [
-            f"Looks like the number of a household or another unit of several rows: {_FOUND}. If the promise is",
-            f"  for the unit, write at the top of the schema: unit: {{column: {name}, at_most: …}}",
+            f"Looks like the number of a household or another unit of several rows: {_FOUND}. See `unit` at the top."
         ]
     return []
 
@@ -268,7 +295,7 @@ def _numbers(column: pa.ChunkedArray, guess: Guess) -> pa.ChunkedArray:
     return without_codes(column, guess.marks) if guess.marks else column
 
 
-def _domain(column: pa.ChunkedArray, guess: Guess, factor: Fraction | None) -> str:
+def _domain(column: pa.ChunkedArray, guess: Guess, factor: Fraction | None, role: str) -> str:
     extent, note, kind = _extent(column), " ".join(guess.notes), guess.type
     if extent is None:
         return _open(note or "This column holds no finite number; drop it, or fill its bounds.")
@@ -277,10 +304,12 @@ def _domain(column: pa.ChunkedArray, guess: Guess, factor: Fraction | None) -> s
         return _open(note)
     lower = factor * smallest if smallest < 0 else Fraction(0)
     upper = max(factor * largest, Fraction(0))
+    if role == "weight":  # above 0, as it must be
+        lower = smallest / factor
     if kind is AttributeType.INTEGER:
         lower, upper = Fraction(math.floor(lower)), Fraction(math.ceil(upper))
     limit = _EXACT if kind is AttributeType.INTEGER else LARGEST_BOUND
-    if lower == upper or max(-lower, upper) > limit:
+    if lower == upper or max(-lower, upper) > limit or (role == "weight" and lower <= 0):
         return _open(f"{note} Bounds from the data would be empty or too large here.".lstrip())
     negative = "    # It has negative values, so the lower bound is the factor times the smallest one.\n"
     return (

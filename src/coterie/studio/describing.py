@@ -70,6 +70,10 @@ class AttributeForm:
     leaks: str = ""  # "upper bound", "labels": from the data, and nobody said why it is public
 
     @property
+    def protected(self) -> bool:
+        return self.role in (Role.PROTECT, Role.WEIGHT)
+
+    @property
     def ranged(self) -> bool:
         return self.type in _RANGED
 
@@ -87,13 +91,13 @@ class AttributeForm:
     @property
     def from_data(self) -> str:
         """What is from the data and not said to be public, in words; else nothing."""
-        return self.leaks if self.role == Role.PROTECT else ""
+        return self.leaks if self.protected else ""
 
     @property
     def seen(self) -> bool:
         """Whether what this type needs was once filled from the data: what is typed now counts as from it too."""
         parts = SIDES if self.ranged else (LABELS,) if self.labelled else ()
-        return self.role == Role.PROTECT and not {*parts}.isdisjoint(self.taken)
+        return self.protected and not {*parts}.isdisjoint(self.taken)
 
     @property
     def half(self) -> bool:
@@ -103,7 +107,7 @@ class AttributeForm:
     @property
     def open(self) -> str:
         """What a release still needs to know, or nothing."""
-        if self.role != Role.PROTECT or self.public or not (self.ranged or self.labelled):
+        if not self.protected or self.public or not (self.ranged or self.labelled):
             return ""
         return "bounds" if self.ranged else "labels"
 
@@ -162,7 +166,7 @@ def sent_row(form: Sent, place: int, name: str) -> AttributeForm:
 def attribute_of(row: AttributeForm) -> Attribute:
     """The schema's attribute, or a SchemaError that names it and says what is wrong."""
     content: dict[str, Any] = {"type": row.type, "role": row.role, "missing": row.missing}
-    if row.ranged and row.public and (row.role == Role.PROTECT or (row.lower and row.upper)):
+    if row.ranged and row.public and (row.protected or (row.lower and row.upper)):
         if row.half:
             side = "lower" if not row.lower else "upper"
             raise SchemaError(
@@ -284,7 +288,10 @@ def suggest(row: AttributeForm, column: pa.ChunkedArray) -> tuple[str, ...]:
             "Write bounds that anybody may know, such as 1900-01-01 and 2030-12-31.",
         )
     text = draft_schema(
-        pa.table({row.name: column}), bounds_from_data=FACTOR, as_type=AttributeType(row.type)
+        pa.table({row.name: column}),
+        bounds_from_data=FACTOR,
+        as_type=AttributeType(row.type),
+        as_weight=row.role == Role.WEIGHT and row.ranged,
     )
     drafted = Schema.load(text).attributes[0]
     found = row_of(drafted)

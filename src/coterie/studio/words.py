@@ -30,7 +30,8 @@ GLOSSARY = {
     "the details inside a group.",
     "shuffle": "Releases the rows in random order, so that nobody finds a person by the place of the row.",
     "role": "What happens to the column: protect (goes through the method), keep (released untouched; it can single "
-    "people out, and the certificate names it) or identifier (dropped, always).",
+    "people out, and the certificate names it), identifier (dropped, always) or weight (for how many people a row stands: "
+    "protected like a number, and estimates are weighted by it).",
     "bounds": "The smallest and largest value that is possible at all, from public knowledge such as a law or a form. "
     "Bounds read off the data give the extreme person away.",
     "private bounds": "Where only a wide range is public, narrower bounds are found with a part of the attribute's ε. They "

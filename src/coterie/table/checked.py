@@ -94,8 +94,8 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
             drop |= absent
         elif attribute.missing is Missing.IMPUTE and name in columns:
             columns[name] = filled(columns[name], absent)
-        elif attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY:
-            raise cells.missing_values(name, absent)  # a kept column is released as it is, gaps included
+        elif attribute.is_protected and attribute.missing is not Missing.OWN_CATEGORY:
+            raise cells.missing_values(attribute, absent)  # a kept column is released as it is, gaps included
     if drop.any():
         keep = ~drop
         if keep.sum() < least:
@@ -172,8 +172,9 @@ def same_columns(columns: Sequence[str], schema: Schema) -> None:
             "Rename or drop one; names must be unique.",
         )
     described = [attribute.name for attribute in schema.attributes]
+    made = schema.raked.name if schema.raked is not None else None  # it need not be there
     for name in described:
-        if name not in columns:
+        if name not in columns and name != made:
             raise SchemaError(
                 f"The schema describes '{name}', which the table does not have.",
                 nearest(name, [column for column in columns if column not in described] or columns),
@@ -232,7 +233,8 @@ def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
     if attribute.outside is Outside.ERROR:
         raise DataError(
             f"Column '{attribute.name}' has values outside its declared domain.",
-            "Widen the domain if public knowledge allows, or write `outside: clip` in the schema.",
+            "Widen the domain if public knowledge allows, or write `outside: clip` in the schema."
+            + (" A weight is above 0, whatever the domain." if attribute.role is Role.WEIGHT else ""),
         )
     clipped = np.clip(values, domain.lower, domain.upper)
     return replace(column, values=clipped), int(beyond.sum())

@@ -24,7 +24,7 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, check_names
+from coterie.schema.attributes import Attribute, AttributeType, Schema, check_names
 from coterie.schema.codebook import mark_range
 from coterie.schema.dialect import DELIMITERS, Dialect
 from coterie.schema.survey_words import are_gaps
@@ -107,7 +107,7 @@ def _arrow_type(name: str, schema: Schema) -> pa.DataType:
 
 
 def _is_number(attribute: Attribute) -> bool:
-    return attribute.role is Role.PROTECT and attribute.type in (
+    return attribute.is_protected and attribute.type in (
         AttributeType.CONTINUOUS,
         AttributeType.INTEGER,
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import area_under_curve, epsilon_lower_bound
 from coterie.schema.arrays import Flags, Floats, Words
-from coterie.schema.attributes import Role, Schema
+from coterie.schema.attributes import Schema
 from coterie.table.checked import check
 from coterie.table.columns.column import CategoryColumn, NumericColumn
 from coterie.table.units import unit_labels
@@ -183,7 +183,7 @@ def observe(tables: Iterable[pa.Table], schema: Schema, changed: NDArray[np.intp
     counts: list[Floats] = []
     ties: list[np.uint64] = []
     crossed: list[np.uint64] = []
-    visible = tuple(a for a in schema.attributes if a.role is Role.PROTECT)
+    visible = schema.protected
     narrowed = schema.model_copy(update={"attributes": visible})
     names = [attribute.name for attribute in visible]
     for table in tables:

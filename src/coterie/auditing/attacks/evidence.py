@@ -177,9 +177,7 @@ def read_release(table: pa.Table, schema: Schema) -> Side:
             )
     if table.num_rows < 2:
         raise DataError("The release has fewer than two rows.", "Give the released table.")
-    columns = {
-        a.name: _as_released(table.column(a.name), a, schema) for a in visible if a.role is Role.PROTECT
-    }
+    columns = {a.name: _as_released(table.column(a.name), a, schema) for a in schema.protected}
     kept = {a.name: table.column(a.name) for a in visible if a.role is Role.KEEP}
     return Side(columns, kept, table.num_rows)
 
@@ -208,7 +206,7 @@ def side_by_side(original: Side, release: Side, control: Side | None, schema: Sc
     seen = []
     for attribute in schema.attributes:
         name = attribute.name
-        if attribute.role is Role.PROTECT:
+        if name in original.columns:  # a weight made from public totals tells nothing of anybody
             other = None if control is None else control.columns[name]
             seen.append(_protected(attribute, original.columns[name], release.columns[name], other))
         elif attribute.role is Role.KEEP:

@@ -145,7 +145,7 @@ class StreamedTable:
         keep = self._keep(first, len(absent))
         if absent.any() and attribute.missing not in (Missing.DROP_ROW, Missing.OWN_CATEGORY):
             if attribute.missing is not Missing.IMPUTE:
-                raise cells.missing_values(attribute.name, absent)
+                raise cells.missing_values(attribute, absent)
             column = filled(column, absent)
         if keep is not None:
             column = column.rows(keep)

@@ -24,7 +24,7 @@ from coterie.engines.out_of_core.chain import Advance, LargeChain, check_groupin
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
 from coterie.engines.out_of_core.whole_table import StreamedRows
-from coterie.engines.whole_table import check_options, measurements_of, refuse_unit
+from coterie.engines.whole_table import check_options, measurements_of, refuse_together
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -103,7 +103,7 @@ def protect_file(
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
-    refuse_unit(schema)
+    refuse_together(schema)
     seed = None if seed is None else whole_seed(seed)
     if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
         raise ParameterError(

@@ -26,7 +26,13 @@ from coterie.engines.out_of_core.chain import SamplerAt, alone, check_grouping, 
 from coterie.engines.spark.sorting import KEY, ROW, SparkRanking, attached, numbered, wider
 from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
 from coterie.engines.spark.worker import check_rows, faults_in_words, kept_names, protect_piece, told
-from coterie.engines.whole_table import Synthesised, check_options, drawn_from, measurements_of, refuse_unit
+from coterie.engines.whole_table import (
+    Synthesised,
+    check_options,
+    drawn_from,
+    measurements_of,
+    refuse_together,
+)
 from coterie.errors import DataError, MissingExtra, ParameterError, SchemaError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -142,7 +148,7 @@ def protect_frame(
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
-    refuse_unit(schema)
+    refuse_together(schema)
     seed = None if seed is None else whole_seed(seed)
     plan = _Plan.of(frame, schema, recipe)
     _send_along(outside_packages())

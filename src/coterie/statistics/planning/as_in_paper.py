@@ -76,6 +76,10 @@ def plan_as_in_paper(specification: Specification, records: RecordSource, alloca
 
 
 def _facts(people: People, kinds: Kinds, s: Statistic) -> tuple[float, float]:
+    if s.weighted_by:
+        raise ParameterError(
+            "Nunes 2024 has no weights.", "Write weighted: false, or plan without --as-in-paper."
+        )
     if s.kind is StatisticKind.COUNT:
         return float(kinds.count(s.where)), 1.0
     if s.kind not in (StatisticKind.MEAN, StatisticKind.SUM, StatisticKind.VARIANCE, StatisticKind.STD):

@@ -259,7 +259,7 @@ def _directly(specification: Specification) -> Mapping[str, Statistic]:
     return {
         m.name: statistic
         for statistic in specification.statistics
-        if not statistic.kind.of_two_columns
+        if not statistic.derived
         for m in derive(specification, statistic, Route.DIRECT)[1]
     }
 

@@ -27,7 +27,7 @@ from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import best_design
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.derivation import domain_of, spread_warnings
+from coterie.statistics.prediction.derivation import domain_of, spread_warnings, weight_warnings
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.prediction.metric import Metric
@@ -171,6 +171,7 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
     warnings = [
         *design.warnings,
         *spread_warnings(specification),
+        *weight_warnings(specification),
         *budget_warnings(specification.budget),
         *useless(design, errors),
     ]

@@ -19,6 +19,7 @@ from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.calculus import Range, Tape
 from coterie.statistics.specification.equations import Expression, Op, apply, clamp, name, names_in, number
 from coterie.statistics.specification.expectations import Expectations
+from coterie.statistics.specification.filters import EVERYONE
 from coterie.statistics.specification.specification import (
     Equation,
     Notion,
@@ -33,7 +34,7 @@ Derivation = tuple[Expression, tuple[Measurement, ...]]  # a released statistic,
 
 
 def can_use_sums(statistic: Statistic) -> bool:
-    return statistic.kind in (
+    return not statistic.derived and statistic.kind in (
         StatisticKind.SUM,
         StatisticKind.MEAN,
         StatisticKind.VARIANCE,
@@ -47,6 +48,8 @@ def derive(specification: Specification, statistic: Statistic, route: Route) -> 
     domain = domain_of(specification, statistic)
     if statistic.kind is StatisticKind.COUNT:
         inner, needed = _size(specification, statistic)
+    elif statistic.weighted_by and statistic.derived:
+        inner, needed = _weighted(specification, statistic)
     elif statistic.kind.of_two_columns:
         inner, needed = _of_two_columns(specification, statistic)
     elif route is Route.SUMS and can_use_sums(statistic):
@@ -111,6 +114,23 @@ def _from_sums(specification: Specification, statistic: Statistic) -> Derivation
     if statistic.kind is StatisticKind.STD:
         variance = apply(Op.SQRT, apply(Op.MAX, variance, number(0.0)))
     return variance, measurements
+
+
+def _weighted(specification: Specification, statistic: Statistic) -> Derivation:
+    """Σw(y−c)/Σw + c, or Σw over those that count / Σw. Σw is kept above what the least size can weigh."""
+    weight = (statistic.weighted_by, 0.0)
+    grid = ValueGrid.of_attribute(specification.schema[statistic.weighted_by])
+    every = measured.total(statistic.where, (weight,), (grid,))
+    least = _smallest(specification, statistic) * specification.range_of(statistic.weighted_by).lower
+    size = apply(Op.MAX, name(every.name), number(least))
+    if statistic.kind is StatisticKind.PROPORTION:
+        inside = measured.total(statistic.counted, (weight,), (grid,))
+        return apply(Op.DIVIDE, name(inside.name), size), (inside, every)
+    column = statistic.columns[0]
+    domain = ValueGrid.of_attribute(specification.schema[column])
+    product = measured.total(statistic.where, (weight, (column, domain.middle)), (grid, domain))
+    found = apply(Op.DIVIDE, name(product.name), size)
+    return apply(Op.ADD, number(domain.middle), found), (product, every)
 
 
 def _covariance(specification: Specification, statistic: Statistic, columns: tuple[str, str]) -> Derivation:
@@ -294,6 +314,30 @@ def spread_warnings(specification: Specification) -> list[str]:
     ]
 
 
+WEIGHTY = 3.0  # above, noise has grown so much that synthetic rows serve weighted estimates better
+
+
+def weight_warnings(specification: Specification) -> list[str]:
+    """By how much weighting makes noise grow: w_max over the mean weight, as far as that is public."""
+    weight = specification.schema.weight
+    if weight is None or not any(s.weighted_by for s in specification.statistics):
+        return []
+    mean = specification.mean_weight or Expectations.of(specification).stated_mean(EVERYONE, weight.name)
+    if mean is None:
+        return [
+            f"Nothing says how large weights are on average. Relative noise of weighted figures grows by the upper bound of "
+            f"'{weight.name}' over that mean: write a public guess as `mean_weight` to see it."
+        ]
+    growth = specification.range_of(weight.name).upper / mean
+    if growth <= WEIGHTY:
+        return []
+    return [
+        f"Weighting makes relative noise {growth:.2g} times as large: the upper bound of '{weight.name}' over its expected "
+        f"mean. Above {WEIGHTY:g}, prefer synthetic rows with weights (dp-synthetic), or lower the bound and write "
+        "`outside: clip`."
+    ]
+
+
 # What an error is measured against, so that a count and an income can stand in one score (Nunes 2024, end of §5.3).
 
 # An equation expected near zero is still measured against this part of the terms it is made of.
@@ -336,7 +380,7 @@ def unit_of_equation(
 
 
 def _sensitivity(specification: Specification, statistic: Statistic) -> float:
-    if statistic.kind.of_two_columns:  # of its own it has none
+    if statistic.derived:  # of its own it has none
         return domain_of(specification, statistic).width
     _, measured = derive(specification, statistic, Route.DIRECT)
     if not measured or measured[0].kind is Kind.QUANTILE:

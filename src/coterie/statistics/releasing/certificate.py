@@ -11,11 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from coterie._version import __version__
 from coterie.errors import CertificateError
-from coterie.methods.guarantee import CHOSEN_BLIND, EXCHANGE, Guarantee, Status
+from coterie.methods.guarantee import CHOSEN_BLIND, DELIVERED, EXCHANGE, Guarantee, Status
 from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signable, Signature
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger import Purpose
-from coterie.schema.attributes import AttributeType, Missing, Outside, Role
+from coterie.schema.attributes import AttributeType, Missing, Outside
 from coterie.schema.exact import as_text
 from coterie.schema.unit import Above, PrivacyUnit
 from coterie.statistics.releasing.releasing import StatisticsRelease
@@ -83,6 +83,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         "bounds, filters, group values, expected values and the specification are public",
         _UNIT if unit is None else _whole_unit(unit),
         *_refusals(specification),
+        *dict.fromkeys(DELIVERED.format(s.weighted_by) for s in specification.statistics if s.weighted_by),
     ]
     if specification.budget.delta is not None and specification.size is None:
         assumptions.append(
@@ -179,9 +180,7 @@ def _refusals(specification: Specification) -> list[str]:
     schema = specification.schema
     added = specification.added_up
     used = [a for a in schema.attributes if a.name in specification.columns]
-    checked = [
-        a for a in used if a.name in added or a.role is Role.PROTECT
-    ]  # a kept filter's column may have gaps
+    checked = [a for a in used if a.name in added or a.is_protected]  # a kept filter's column may have gaps
     kept = []
     if any(a.domain is not None and a.outside is Outside.ERROR for a in checked):
         kept.append("values lie within their bounds")

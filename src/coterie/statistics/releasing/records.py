@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, ParameterError, nearest
-from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Role, Schema
+from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Schema
 from coterie.statistics.prediction.value_grid import Places, ValueGrid
 from coterie.statistics.specification.asked_values import (
     MISSING,
@@ -141,7 +141,7 @@ def typed(
         attribute = schema[name]
         if attribute.missing is Missing.DROP_ROW:
             drop |= key.missing
-        elif attribute.role is Role.PROTECT and key.missing.any():
+        elif attribute.is_protected and key.missing.any():
             raise _gaps(name)
     for name in found.column_names:
         if name not in numeric and name not in asked:
@@ -152,7 +152,7 @@ def typed(
         )
         if attribute.missing is Missing.DROP_ROW:
             drop |= absent
-        elif (name in numeric or attribute.role is Role.PROTECT) and absent.any():
+        elif (name in numeric or attribute.is_protected) and absent.any():
             raise _gaps(name)
         columns[name] = column
     if drop.any():
@@ -204,7 +204,7 @@ def _typed(
         column, absent = filled(column, absent), np.zeros_like(absent)
         assert isinstance(column, NumericColumn)
     values, domain = column.values, column.domain
-    if bounded and (added_up or attribute.role is Role.PROTECT):
+    if bounded and (added_up or attribute.is_protected):
         outside = (values < domain.lower) | (values > domain.upper)
         if attribute.outside is Outside.ERROR and outside.any():
             raise DataError(

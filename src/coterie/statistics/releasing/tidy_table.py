@@ -153,6 +153,9 @@ def kind_of(statistic: Statistic) -> str:
     median = statistic.kind is StatisticKind.QUANTILE and statistic.quantile == 0.5
     if statistic.kind is StatisticKind.KEYS:
         return StatisticKind.COUNT.value
+    if statistic.weighted_by:  # a weighted count is the sum of the weights
+        counts = statistic.columns == (statistic.weighted_by,)
+        return f"weighted {(StatisticKind.COUNT if counts else statistic.kind).value}"
     return (StatisticKind.MEDIAN if median else statistic.kind).value
 
 
@@ -162,7 +165,7 @@ def of_what(statistic: Statistic) -> str:
         return ""
     regressed = statistic.kind in (StatisticKind.SLOPE, StatisticKind.INTERCEPT)
     between = " on " if regressed else " and " if statistic.kind.of_two_columns else " × "
-    columns = between.join(statistic.columns)
+    columns = between.join(column for column in statistic.columns if column != statistic.weighted_by)
     if statistic.that is not None:
         return str(statistic.that)
     if kind_of(statistic) == StatisticKind.QUANTILE:

@@ -33,6 +33,7 @@ from coterie.statistics.specification.specification import (
     StatisticKind,
     Total,
 )
+from coterie.statistics.specification.weighting import with_weight
 
 
 def of_group(content: Mapping[Any, Any], label: str, where: str) -> object:
@@ -69,19 +70,24 @@ def _check_labels(content: object, groups: tuple[StatisticGroup, ...], place: st
 _ENTRIES = (
     *("kind", "of", "where", "by", "totals", "complete", "that", "at_least", "at_most", "bins", "values"),
     *("quantile", "shape", "candidates", "trim", "least_std", "expected", "about", "weight", "tolerance"),
-    *("summary", "route"),
+    *("summary", "route", "weighted"),
 )
 _ABOUT = ("size", "mean", "std")
 ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
 
 
 def expand(
-    content: Mapping[str, Any], schema: Schema, size_is_public: bool, shape_of: ShapeOf
+    content: Mapping[str, Any],
+    schema: Schema,
+    size_is_public: bool,
+    shape_of: ShapeOf,
+    weighted: bool = False,
 ) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
     """All single statistics, and which of them must add up.
 
     `size_is_public`: the number of records is known exactly, so that a complete group-by must add up to it. That
     is so under replace-one neighbours alone; under add-remove `records` is a figure for planning.
+    `weighted`: so they are, unless an entry says otherwise.
     """
     if not content:
         raise ParameterError("No statistic is asked for.", "Write at least one under `statistics:`.")
@@ -103,7 +109,8 @@ def expand(
         key = private_key(entry, kind, where)
         if key is not None:
             single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)
-            statistics.append(replace(single, kind=StatisticKind.KEYS, columns=(key,)))
+            found = replace(single, kind=StatisticKind.KEYS, columns=(key,))
+            statistics.append(with_weight(found, entry, schema, default=weighted))
             continue
         axes = axes_of(entry, kind, schema, where)
         table = large_table(str(name), entry, kind, axes, schema, where)
@@ -111,13 +118,18 @@ def expand(
             single = _single(
                 str(name), StatisticGroup(), StatisticKind.COUNT, {**entry, "of": None}, where, shape_of
             )
-            statistics.append(replace(single, kind=StatisticKind.TABLE, table=table))
+            whole = replace(single, kind=StatisticKind.TABLE, table=table)
+            statistics.append(with_weight(whole, entry, schema, default=weighted))
             continue
         groups = groups_of(axes, entry.get("totals"), schema, where)
         for key, reserved in (("expected", ()), ("about", _ABOUT), ("shape", SHAPE_ENTRIES)):
             if groups[0].choices and _by_label(entry.get(key), reserved):
                 _check_labels(entry[key], groups, f"{where}, {key}")
-        made = [(group, _single(str(name), group, kind, entry, where, shape_of)) for group in groups]
+        singles = (_single(str(name), group, kind, entry, where, shape_of) for group in groups)
+        made = [
+            (group, with_weight(single, entry, schema, default=weighted))
+            for group, single in zip(groups, singles, strict=True)
+        ]
         parts = [(group, statistic) for group, statistic in made if not group.total]
         statistics += [_total_of(group, single, parts) if group.total else single for group, single in made]
         complete = entry.get("complete") is True and bool(parts[0][0].choices)

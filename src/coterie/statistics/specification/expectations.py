@@ -138,7 +138,11 @@ class Expectations:
         for statistic in self._known(StatisticKind.SUM, where, column):
             if size is not None:
                 return self.specification.range_of(column).clip(self.given[statistic.name] / max(size, 1.0))
-        return self._about(where, column, "means")
+        about = self._about(where, column, "means")
+        weight = self.specification.schema.weight
+        if about is None and weight is not None and column == weight.name:
+            return self.specification.mean_weight
+        return about
 
     def std(self, where: Filter, column: str) -> float:
         stated = self.stated_std(where, column)

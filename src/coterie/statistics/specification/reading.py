@@ -52,6 +52,7 @@ from coterie.statistics.specification.specification import (
     Statistic,
     StatisticKind,
 )
+from coterie.statistics.specification.weighting import mean_weight, weighted
 
 VERSION = 1
 _TOP = (
@@ -67,6 +68,7 @@ _TOP = (
         "fairness",
     ),
     *("relative_to", "statistics", "equations", "disjoint", "pilot", "expected_from"),
+    *("weighted", "mean_weight"),
 )
 _EQUATION = ("formula", "ready", "of", "weight", "tolerance", "summary", "guard")
 
@@ -134,7 +136,9 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     shapes = ShapeReader(schema, folder)
     neighbours = _neighbours(document.get("neighbours"), schema)
     exact = neighbours.size_is_public and document.get("records") is not None
-    statistics, totals = expand(document["statistics"], schema, exact, shapes.read)
+    by_weight = weighted(document.get("weighted", False), "The specification")
+    statistics, totals = expand(document["statistics"], schema, exact, shapes.read, by_weight)
+    records = positive_integer(document.get("records"), "`records`")
     equations = document.get("equations") or {}
     if not isinstance(equations, dict):
         raise ParameterError("`equations` must be a mapping from names to formulas.", "Write name: formula.")
@@ -146,7 +150,8 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         budget=_with_thresholds(_budget(document.get("budget")), statistics),
         statistics=statistics,
         equations=tuple(_equation(str(name), content) for name, content in equations.items()),
-        records=positive_integer(document.get("records"), "`records`"),
+        records=records,
+        mean_weight=mean_weight(document.get("mean_weight"), schema, records),
         floor=floor_of(document.get("floor")),
         fairness=fairness_of(document.get("fairness")),
         relative_to=one_of(document.get("relative_to", "scale"), RelativeTo, "`relative_to`"),

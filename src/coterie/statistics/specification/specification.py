@@ -186,6 +186,12 @@ class Statistic:
     at_most: int | None = None  # count_distinct: a public bound
     table: LargeTable | None = None
     group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
+    weighted_by: str = ""  # the column of weights; a weighted count is a sum of them
+
+    @property
+    def derived(self) -> bool:
+        """Whether it is computed from sums in every case."""
+        return self.kind.of_two_columns or (bool(self.weighted_by) and self.kind is not StatisticKind.SUM)
 
     @property
     def counted(self) -> Filter:
@@ -273,6 +279,7 @@ class Specification:
     totals: tuple[Total, ...] = ()
     pilot: Fraction = Fraction(0)
     expected_from: str = "the publisher's expectation"
+    mean_weight: float | None = None  # a public guess, for planning
     samples: tuple[str, ...] = ()  # digests of the public samples that shapes were taken from
     document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -317,7 +324,8 @@ class Specification:
     @property
     def added_up(self) -> frozenset[str]:
         """The columns of numbers that statistics are computed from."""
-        return frozenset(c for s in self.statistics if not s.kind.of_keys for c in s.columns)
+        numbers = [s for s in self.statistics if not s.kind.of_keys]
+        return frozenset(c for s in numbers for c in (*s.columns, s.weighted_by) if c)
 
     @property
     def keyed(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from coterie.errors import ParameterError, SchemaError, nearest
-from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
 from coterie.statistics.specification.asked_values import asked_labels
 
 MOST_WHOLE_VALUES = 1000  # a column of whole numbers with a wider domain is no list of groups
@@ -60,7 +60,7 @@ class SqlNames:
     def present(self, column: str) -> Where:
         """Records that have a value there."""
         attribute = self.schema[column]
-        if attribute.role is Role.PROTECT and attribute.missing in (Missing.ERROR, Missing.IMPUTE):
+        if attribute.is_protected and attribute.missing in (Missing.ERROR, Missing.IMPUTE):
             return {}  # they all have
         if attribute.domain is not None:
             return {

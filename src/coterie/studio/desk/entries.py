@@ -83,6 +83,8 @@ def _statistic(form: Sent, schema: Schema) -> dict[str, Any]:
     for name, usual in (("summary", "mean"), ("route", "auto")):
         if form.text(name) not in ("", usual):
             entry[name] = form.text(name)
+    if form.text("weighted"):
+        entry["weighted"] = form.text("weighted") == "true"
     return entry
 
 
@@ -104,6 +106,7 @@ def _statistic_fields(entry: Mapping[str, Any]) -> dict[str, str]:
     for part in ("bins", "values"):
         fields[part] = _listed(entry[part]) if part in entry else ""
     fields["expected"] = expected_text(entry.get("expected"))
+    fields["weighted"] = str(entry.get("weighted", "")).lower()
     for part in _NESTED:
         written = yaml.safe_dump(entry[part], sort_keys=False) if part in entry else ""
         fields[part] = written.removesuffix("\n...\n").strip()

@@ -44,16 +44,17 @@ def settings(project: Project) -> dict[str, Any]:
 
 def suggested(schema: Schema) -> tuple[dict[str, Any], dict[str, Any]]:
     """Averages of numbers with bounds, by the first attribute with few labels; and one difference."""
-    usable = [a for a in schema.attributes if a.role is not Role.IDENTIFIER]
+    usable = [a for a in schema.attributes if a.role not in (Role.IDENTIFIER, Role.WEIGHT)]
+    by_weight = {"weighted": True} if schema.weight is not None and schema.weight.domain is not None else {}
     numbers = [a for a in usable if a.type in NUMERIC and a.domain is not None][:_MOST_MEANS]
     groups = next(((a.name, _labels(a)) for a in usable if 2 <= len(_labels(a)) <= _MOST_LABELS), None)
     statistics: dict[str, Any] = {}
     equations: dict[str, Any] = {}
     if groups:
-        statistics["n"] = {"kind": "count", "by": {groups[0]: list(groups[1])}}
+        statistics["n"] = {"kind": "count", "by": {groups[0]: list(groups[1])}, **by_weight}
     for attribute in numbers:
         name = f"average_{_word(attribute.name)}"
-        statistics[name] = {"kind": "mean", "of": attribute.name}
+        statistics[name] = {"kind": "mean", "of": attribute.name, **by_weight}
         if groups:
             statistics[name]["by"] = {groups[0]: list(groups[1])}
             first, second = groups[1][:2]
@@ -112,7 +113,7 @@ def words(entry: Mapping[str, Any]) -> str:
     """`mean of cost, by smoker (yes, no), where age from 18 below 65`."""
     columns = entry.get("of")
     listed_columns = columns if isinstance(columns, list) else [] if columns is None else [columns]
-    text = str(entry.get("kind"))
+    text = f"weighted {entry.get('kind')}" if entry.get("weighted") is True else str(entry.get("kind"))
     if entry.get("kind") == "quantile":
         text = f"quantile {entry.get('quantile')}"
     if listed_columns:

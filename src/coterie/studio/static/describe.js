@@ -7,7 +7,7 @@ const rows = [...document.querySelectorAll(".attribute")];
 
 function fit(row) {
   const of = (entry) => row.querySelector(`[data-entry=${entry}] select`).value;
-  const role = of("role"), type = of("type"), used = role !== "identifier", open = role === "protect";
+  const role = of("role"), type = of("type"), used = role !== "identifier", open = role === "protect" || role === "weight";
   const fits = {
     type: used, lower: open && RANGED.includes(type), upper: open && RANGED.includes(type), unit: open && RANGED.includes(type),
     labels: open && LABELLED.includes(type), taxonomy: open && type === "categorical",

@@ -93,8 +93,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         if wrong:
             raise _summary(wrong)
         described_now = project.schema().model_copy(update={"attributes": tuple(attributes)})
-        if described_now.unit is not None:
-            Schema.load(described_now.to_dict())  # its column must stay an identifier
+        Schema.load(described_now.to_dict())  # the unit's column stays an identifier, and there is one weight
         text = project.marked(described_now).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)

@@ -25,8 +25,9 @@ from coterie.table.reading import guess_dialect, read_table
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}\s*$"
 _HINTS = {
-    "weight": "Looks like a survey weight, by its name. Confirm it.",
-    "unit": "Looks like the number of a household or of another unit of several rows. Confirm it.",
+    "weight": "Looks like a survey weight, by its name. Confirm the role weight, or choose another.",
+    "unit": "Looks like the number of a household or of another unit of several rows. Confirm it: then write "
+    "unit: {column: …, at_most: …} in the schema file, with the usual number of rows from public knowledge.",
 }
 _COMMA_NUMBER = r"^\s*[+-]?\d+,\d+\s*$"
 
@@ -149,6 +150,9 @@ def describe(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[s
     found = []
     for done, attribute in enumerate(schema.attributes):
         tell(done / len(schema.attributes), f"Checking {attribute.name}")
+        if attribute is schema.raked:
+            found.append({"name": attribute.name, **_told("fits", "not read: made from public totals")})
+            continue
         found.append({"name": attribute.name, **_checked(table[attribute.name], attribute, schema, dropped)})
     return {"attributes": found, "rows": table.num_rows, "dropped": int(dropped.sum())}
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError, shortened
 from coterie.schema.arrays import Codes, Floats
-from coterie.schema.attributes import Attribute, AttributeType
+from coterie.schema.attributes import Attribute, AttributeType, Role
 from coterie.schema.codebook import in_ranges, ranges_of
 from coterie.table.columns.column import EXACT, canonical_number, text_of
 
@@ -365,10 +365,13 @@ def first(mask: NDArray[np.bool_]) -> int:
     return int(mask.argmax()) + 1
 
 
-def missing_values(name: str, absent: NDArray[np.bool_]) -> DataError:
+def missing_values(attribute: Attribute, absent: NDArray[np.bool_]) -> DataError:
+    name = attribute.name
     return DataError(
         f"Column '{name}' has missing values.",
-        f"Fill them, or write another policy for '{name}' in the schema: `missing: own category` counts them as an "
+        "It is the weight: give every row one, above 0."
+        if attribute.role is Role.WEIGHT
+        else f"Fill them, or write another policy for '{name}' in the schema: `missing: own category` counts them as an "
         "outcome (numbers and dates: dp-synthetic), `impute` puts a public value in their place. `drop row` makes a proof "
         "conditional.",
         detail=_at(first(absent)),

@@ -1,0 +1,166 @@
+"""Raking: weights for synthetic rows that add up to public totals (iterative proportional fitting).
+
+It reads released rows and declared totals only, so it is post-processing and costs nothing. Rows with the same labels get
+the same weight: what is fitted is one number per combination of labels that occurs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats, Whole
+from coterie.schema.attributes import Schema
+from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.labels import MISSING_LABEL
+
+CAP = 20  # no weight is more than so many times the mean, or less than that part of it
+_SWEEPS = 500
+_MET = 1e-9  # relative difference at which totals are met …
+_CLOSE = 1e-4  # … and up to which nobody is told of it
+_DIGITS = 7  # of the mean weight
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The public totals of one attribute, by the codes of its labels; 0 for the code that stands for a gap."""
+
+    name: str
+    labels: tuple[str, ...]
+    totals: Floats
+
+    def codes(self, values: NDArray[Any]) -> Whole:
+        """The label of every row; a gap is one more, behind them all."""
+        gaps = np.isnan(values) | (values < 0)
+        codes = np.where(gaps, 0, values).astype(np.int64)
+        return np.where(gaps | (self.totals[codes] == 0), len(self.labels), codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Raked:
+    weights: Floats
+    difference: float  # the largest one from a total, relative to it
+    absent: tuple[tuple[str, str], ...]  # attribute and label that no row has
+
+
+def margins_of(schema: Schema, columns: Mapping[str, Column]) -> list[Margin]:
+    """The totals by code. A label without a total is refused here, before anything is drawn."""
+    assert schema.totals is not None
+    found = []
+    for name in schema.totals.attributes:
+        column = columns[name]
+        if isinstance(column, CategoryColumn):
+            labels = column.taxonomy.categories
+        else:
+            categories = column.attribute.categories
+            labels = (categories.labels if categories else None) or ()
+        named = [label for label in labels if label != MISSING_LABEL]
+        counts = dict(zip(named, schema.totals.of(schema[name], named), strict=True))
+        found.append(Margin(name, tuple(labels), np.array([counts.get(label, 0.0) for label in labels])))
+    return found
+
+
+def rake(
+    margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], population: float, rows: int
+) -> Raked:
+    """One weight per row. `values` holds the released codes or ranks of each attribute.
+
+    The whole adds up to `population` always. Totals of labels that no row has go to the other labels of the attribute, in
+    proportion; rows without a label keep the weight that the other attributes give them.
+    """
+    if not margins:
+        return Raked(np.full(rows, population / rows), 0.0, ())
+    codes = np.stack([margin.codes(values[margin.name]) for margin in margins])
+    cells, of_row, count = np.unique(codes, axis=1, return_inverse=True, return_counts=True)
+    aims = []  # the share of each label among the rows that have one
+    for margin, line in zip(margins, cells, strict=True):
+        there = np.bincount(line, minlength=len(margin.labels) + 1)[:-1] > 0
+        shares = np.where(there, margin.totals, 0.0)
+        aims.append(np.append(shares / max(shares.sum(), 1e-300), 0.0))
+    mean = population / rows
+    weight = np.full(len(count), mean)
+    difference = math.inf
+    for _ in range(_SWEEPS):
+        for line, aim in zip(cells, aims, strict=True):
+            weight = weight * _factors(line, aim, weight * count, population)[line]
+        weight = _capped(weight, count, mean)
+        before, difference = difference, _difference(cells, aims, weight * count, population)
+        if difference < _MET or (difference > _CLOSE and abs(before - difference) < _MET):
+            break
+    absent = tuple(
+        (margin.name, label)
+        for margin, aim in zip(margins, aims, strict=True)
+        for label, total, share in zip(margin.labels, margin.totals, aim[:-1], strict=True)
+        if total > 0 and share == 0
+    )
+    return Raked(weight[of_row.ravel()], difference, absent)
+
+
+def _capped(weight: Floats, count: Whole, mean: float) -> Floats:
+    """In proportion, so that the mean is as it should be and none is too far from it."""
+    low, high = mean / CAP, mean * CAP
+    scale = mean * count.sum() / (weight @ count)
+    if low <= weight.min() * scale and weight.max() * scale <= high:
+        return np.asarray(weight * scale)
+    least, most = low / weight.max(), high / weight.min()
+    for _ in range(100):  # the sum rises with the scale
+        scale = math.sqrt(least * most)
+        enough = np.clip(weight * scale, low, high) @ count >= mean * count.sum()
+        least, most = (least, scale) if enough else (scale, most)
+    return np.asarray(np.clip(weight * most, low, high))
+
+
+def _factors(line: Whole, aim: Floats, mass: Floats, population: float) -> Floats:
+    """By what the weights of each label are multiplied; a gap by nothing."""
+    found = np.bincount(line, mass, len(aim))
+    wanted = aim * (population - found[-1])
+    return np.where(wanted > 0, wanted / np.maximum(found, 1e-300), 1.0)
+
+
+def _difference(cells: Whole, aims: Sequence[Floats], mass: Floats, population: float) -> float:
+    factors = [
+        _factors(line, aim, mass, population)[:-1][aim[:-1] > 0]
+        for line, aim in zip(cells, aims, strict=True)
+    ]
+    return max((float(np.abs(1 / factor - 1).max(initial=0.0)) for factor in factors), default=0.0)
+
+
+def weights_for(
+    schema: Schema, margins: Sequence[Margin], values: Mapping[str, NDArray[Any]]
+) -> tuple[Floats | None, tuple[str, ...]]:
+    """The weights of released rows, and how they met the totals, in words; none where the schema has no totals."""
+    if schema.raked is None or schema.totals is None:
+        return None, ()
+    found = rake(margins, values, schema.totals.population, len(next(iter(values.values()))))
+    return rounded(found.weights, schema.raked.decimals), in_words(found, margins)
+
+
+def rounded(weights: Floats, decimals: int | None) -> Floats:
+    """To the decimals of the schema, or to so many that no total moves."""
+    places = _DIGITS - 1 - math.floor(math.log10(weights.mean())) if decimals is None else decimals
+    return np.round(weights, max(places, 0))
+
+
+def in_words(raked: Raked, margins: Sequence[Margin]) -> tuple[str, ...]:
+    """What the certificate says of it."""
+    to = f"public totals by {', '.join(margin.name for margin in margins)}" if margins else "a public total"
+    said = [
+        f"weights were raked to {to}, known without this table: the weight column was not read, and raking costs no ε"
+    ]
+    said += [
+        f"no synthetic row has the label '{label}' of {name}: its total is spread over the other labels"
+        for name, label in raked.absent
+    ]
+    if raked.difference <= _CLOSE and not raked.absent:
+        said[0] += "; all totals are met"
+    elif raked.difference > _CLOSE:
+        said.append(
+            f"not all totals are met: the largest difference is {raked.difference:.2g} of a total, as no weight may be more "
+            f"than {CAP} times the mean or less than 1/{CAP} of it"
+        )
+    return tuple(said)

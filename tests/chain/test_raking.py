@@ -1,0 +1,80 @@
+"""Raking: totals are met, by rows alone; what cannot be met is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie.chain.synthesis.raking import CAP, Margin, in_words, rake, rounded
+
+
+def margin(name: str, *totals: float) -> Margin:
+    return Margin(name, tuple(map(str, range(len(totals)))), np.array(totals))
+
+
+def test_two_margins_are_met_exactly_and_rows_alike_weigh_alike() -> None:
+    draw = np.random.default_rng(1)
+    values = {"a": draw.integers(0, 2, 500).astype(np.int32), "b": draw.integers(0, 3, 500).astype(float)}
+    margins = [margin("a", 300, 700), margin("b", 200, 300, 500)]
+    found = rake(margins, values, 1000, 500)
+    for one in margins:
+        assert np.bincount(values[one.name].astype(int), found.weights) == pytest.approx(one.totals)
+    assert found.difference < 1e-8
+    cells = values["a"] * 3 + values["b"]
+    assert all(np.ptp(found.weights[cells == cell]) == 0 for cell in np.unique(cells))
+    assert "raked to public totals by a, b" in in_words(found, margins)[0]
+    assert len(in_words(found, margins)) == 1
+
+
+def test_it_is_the_fit_of_the_literature() -> None:
+    """Deming and Stephan: odds ratios of the rows stay as they are."""
+    values = {"a": np.repeat([0, 0, 1, 1], [10, 20, 30, 40]), "b": np.repeat([0, 1, 0, 1], [10, 20, 30, 40])}
+    found = rake([margin("a", 50, 50), margin("b", 60, 40)], values, 100, 100)
+    table = np.bincount(values["a"] * 2 + values["b"], found.weights)
+    assert table[0] * table[3] / (table[1] * table[2]) == pytest.approx(10 * 40 / (20 * 30))
+
+
+def test_the_number_of_people_alone() -> None:
+    found = rake([], {}, 900, 300)
+    assert set(found.weights) == {3.0}
+    assert "a public total" in in_words(found, [])[0]
+
+
+def test_a_label_that_no_row_has_is_named_and_the_others_make_up_for_it() -> None:
+    margins = [margin("a", 60, 30, 10), margin("b", 50, 50)]
+    found = rake(margins, {"a": np.array([0, 1, 0, 1]), "b": np.array([0, 0, 1, 1])}, 100, 4)
+    assert found.absent == (("a", "2"),)
+    assert found.weights.sum() == pytest.approx(100)
+    assert np.bincount([0, 1, 0, 1], found.weights) == pytest.approx([200 / 3, 100 / 3])
+    assert any("'2' of a" in said for said in in_words(found, margins))
+
+
+def test_gaps_keep_their_place_and_the_rest_is_in_proportion() -> None:
+    values = {"a": np.array([0.0, 0.0, 1.0, np.nan]), "b": np.array([0, 1, 1, 0])}
+    found = rake([margin("a", 50, 50), margin("b", 50, 50)], values, 100, 4)
+    assert found.weights.sum() == pytest.approx(100)
+    assert found.weights[:2].sum() == pytest.approx(found.weights[2])
+    assert np.bincount(values["b"], found.weights) == pytest.approx([50, 50])
+
+
+def test_no_weight_is_far_from_the_mean_and_a_total_missed_for_that_is_told() -> None:
+    values = {"a": np.repeat([0, 1], [999, 1])}
+    margins = [margin("a", 500, 500)]
+    found = rake(margins, values, 1000, 1000)
+    assert found.weights.max() <= CAP * 1.05
+    assert found.difference > 0.5
+    assert any("not all totals are met" in said for said in in_words(found, margins))
+
+
+def test_totals_that_no_weights_can_meet_end() -> None:
+    """Labels that always go together, with different totals."""
+    both = np.repeat([0, 1], 50)
+    found = rake([margin("a", 50, 50), margin("b", 80, 20)], {"a": both, "b": both}, 100, 100)
+    assert found.weights.sum() == pytest.approx(100)
+    assert found.difference > 0.1
+
+
+def test_rounding_moves_no_total() -> None:
+    weights = np.array([1234.56789123, 3456.78912345])
+    assert rounded(weights, None).sum() == pytest.approx(weights.sum(), rel=1e-6)
+    assert rounded(weights, 1).tolist() == [1234.6, 3456.8]
