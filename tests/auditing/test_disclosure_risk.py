@@ -186,6 +186,14 @@ def test_weights_tell_the_population() -> None:
     assert scaled.now.population_highest == pytest.approx(series(1, 1 / 4))
 
 
+def test_the_weight_of_the_schema_is_the_default() -> None:
+    declared = {"type": "continuous", "role": "weight", "domain": {"lower": 1, "upper": 100}}
+    risk = found(changed={"weight": declared})
+    assert risk.now.to_dict() == found(weight="weight").now.to_dict()
+    assert risk.population_from == "weights 'weight'"
+    assert "weight" not in found(changed={"weight": declared}, keys=None).keys
+
+
 def test_relative_weights_are_noticed() -> None:
     relative = found({**PEOPLE, "weight": [1.0, 1.2, 0.8, 1, 1, 1, 1]}, weight="weight")
     assert any("relative" in words for words in relative.notes)

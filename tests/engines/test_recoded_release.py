@@ -153,7 +153,9 @@ def test_measures_audits_and_comparisons_see_recoded_values(tmp_path: Path) -> N
     grid = coterie.compare(
         ORIGINAL, SCHEMA, methods=["ir"], k=[5], epsilon=[1], folder=tmp_path / "grid", runs=1
     )
-    assert grid.results.cells
+    coterie.write_report(grid, tmp_path / "report", audit_seconds=None)
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "age: in bands that begin at 0, 15, 30, 45, 60, 75 and 90" in page
 
 
 def test_pieces_of_a_column_have_the_same_codes() -> None:

@@ -258,6 +258,7 @@ def test_a_value_to_impute_is_recoded_too() -> None:
         ({**AGE, "domain": {"lower": 0, "upper": 9, "source": "dp"}}, {"top": 8}, "not known before"),
         ({**AGE, "role": "keep"}, {"top": 85}, "released as it is"),
         ({**AGE, "role": "identifier"}, {"top": 85}, "dropped"),
+        ({**PAY, "role": "weight"}, {"top": 85}, "not recoded"),
         ({"type": "boolean", "role": "protect"}, {"labels": {"true": "x"}}, "need the attribute's labels"),
     ],
 )

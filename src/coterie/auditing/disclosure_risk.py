@@ -268,8 +268,8 @@ def _weights(
             "The population is smaller than the table.",
             "Give the number of people whom the table is a sample of.",
         )
-    declared = getattr(schema, "weight", None)
-    name = name or (declared.name if declared is not None else None)
+    if name is None and schema.weight is not None:
+        name = schema.weight.name
     if name is None:
         if population is None:
             return (

@@ -19,6 +19,7 @@ from coterie.schema.arrays import Flags, Floats, Whole
 
 _MOST_SUBSETS = 400
 _LARGEST_CODE = 2**62
+_FEW = 40  # members of a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +174,12 @@ def individual_risk(sizes: Floats | Whole, population: Floats) -> Floats:
     from scipy.special import hyp2f1  # here: commands that show no risk start without it
 
     share = np.minimum(sizes / population, 1.0)
-    rest = 1.0 - share
-    series, term = (
-        np.ones_like(share),
-        np.ones_like(share),
-    )  # of ₂F₁; for f above 40 its 30th term is below 10⁻¹⁸
-    for place in range(1, 30):
-        term = term * rest * place / (sizes + place)
-        series = series + term
-    exact = hyp2f1(1.0, 1.0, np.minimum(sizes, 40) + 1.0, rest)
-    return np.asarray(share / sizes * np.where(sizes > 40, series, exact), dtype=np.float64)
+    found = hyp2f1(1.0, 1.0, np.minimum(sizes, _FEW) + 1.0, 1.0 - share)
+    many = np.flatnonzero(sizes > _FEW)
+    if len(many):  # scipy's own loses its way there; the 30th term of the series is below 10⁻¹⁸
+        term = series = np.ones(len(many))
+        for place in range(1, 30):
+            term = term * (1.0 - share[many]) * place / (sizes[many] + place)
+            series = series + term
+        found[many] = series
+    return np.asarray(share / sizes * found, dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -19,9 +20,7 @@ from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
 from coterie.schema.domain import Frozen, as_number, exactly, typed_bound
-from coterie.schema.domain import Missing as Missing
 from coterie.schema.domain import Order as Order
-from coterie.schema.domain import Outside as Outside
 from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
@@ -33,6 +32,19 @@ from coterie.schema.weight import Totals, check_weight, check_weights
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
+
+
+class Missing(StrEnum):
+    ERROR = "error"
+    DROP_ROW = "drop row"
+    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
+    OWN_CATEGORY = "own category"
+    IMPUTE = "impute"  # a public value of the domain stands in
+
+
+class Outside(StrEnum):
+    ERROR = "error"
+    CLIP = "clip"
 
 
 class Attribute(Recodable):

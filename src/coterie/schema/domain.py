@@ -51,19 +51,6 @@ class AttributeType(StrEnum):
         return self.has_zero or self in (AttributeType.DATE, AttributeType.TIMESTAMP)
 
 
-class Missing(StrEnum):
-    ERROR = "error"
-    DROP_ROW = "drop row"
-    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
-    OWN_CATEGORY = "own category"
-    IMPUTE = "impute"  # a public value of the domain stands in
-
-
-class Outside(StrEnum):
-    ERROR = "error"
-    CLIP = "clip"
-
-
 # Bounds as numbers: plain ones, dates as days since 1970-01-01, timestamps as seconds since then (UTC).
 
 # Sums over a billion records of this size stay finite in double precision.

@@ -29,7 +29,7 @@ def after(before: Attribute, recode: Recoding) -> dict[str, Any]:
     if before.role != "protect":
         raise ValueError(
             f"recode is for protected attributes; one with `role: {before.role}` is "
-            + ("dropped" if before.role == "identifier" else "released as it is")
+            + {"identifier": "dropped", "keep": "released as it is"}.get(before.role, "not recoded")
         )
     if recode.labels is not None or recode.level is not None:
         if before.type not in _LISTED or before.categories is None:
