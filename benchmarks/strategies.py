@@ -6,15 +6,20 @@ Run as `python -m benchmarks strategies`. The tables are those of the Adult surv
 from __future__ import annotations
 
 import itertools
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 
 from benchmarks.statistics import data_folder
-from coterie.statistics import plan, read_specification
+from coterie.statistics import plan, read_specification, release
 from coterie.statistics.planning.composition import as_floats
 from coterie.statistics.planning.strategy import columns_of, marginals, p_identity
 from coterie.statistics.prediction.joint import spread_of
@@ -31,6 +36,53 @@ def run() -> Iterator[str]:
     started = process_time()
     plan(read_specification(many(58)), report_losses=False)
     yield f"| 1,992 statistics planned, CPU seconds | {process_time() - started:.1f} | limit 10 | |"
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = folder  # a release is kept where the next one would find it
+        path = Path(folder) / "people.parquet"
+        pq.write_table(_people(10_000_000), path)
+        for title, content in _large():
+            started = process_time()
+            release(content, path, Path(folder) / f"{content['release']}.parquet")
+            spent = process_time() - started
+            yield f"| a million cells, {title}, of 10 million records released, CPU seconds | {spent:.1f} | limit 30 | |"
+
+
+def _people(records: int) -> pa.Table:
+    rng = np.random.default_rng(1)
+    labels = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
+    columns = {
+        name: pa.DictionaryArray.from_arrays(
+            pa.array(rng.integers(0, 100, records).astype(np.int32)), pa.array(texts)
+        )
+        for name, texts in labels.items()
+    }
+    ages = rng.integers(0, 100, records).astype(np.int32)
+    wages = np.minimum(rng.gamma(2, 20_000, records), 999_999).astype(np.int32)
+    return pa.table({"age": ages, "wage": wages, **columns})
+
+
+def _large() -> Iterator[tuple[str, dict[str, Any]]]:
+    labels = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
+    attributes: dict[str, object] = {
+        name: {"role": "protect", "type": "categorical", "categories": {"labels": texts}}
+        for name, texts in labels.items()
+    }
+    for name, most in (("age", 99), ("wage", 1_000_000)):
+        attributes[name] = {"role": "protect", "type": "integer", "domain": {"lower": 0, "upper": most}}
+    asked: dict[str, object] = {
+        "three columns": {
+            "kind": "count",
+            "by": {"age": [*range(100)], "region": "declared", "job": "declared"},
+        },
+        "one histogram": {
+            "kind": "histogram",
+            "of": "wage",
+            "bins": {"from": 0, "to": 1_000_000, "width": 1},
+        },
+    }
+    for title, entry in asked.items():
+        content = {**_counts(attributes, {"cells": entry}), "records": 10_000_000}
+        yield title, {**content, "release": title, "population": "people", "budget": {"epsilon": 1}}
 
 
 def many(regions: int) -> dict[str, Any]:
@@ -158,6 +210,28 @@ def _pair_matrix(levels: int) -> np.ndarray:
     return np.array(rows, dtype=float)
 
 
+def adult_tables(
+    table: pa.Table,
+) -> tuple[dict[str, object], dict[str, list[str]], list[tuple[str, ...]]]:
+    """All tables of up to three of four columns: the specification, the labels, and the columns of each table."""
+    columns = ("sex", "race", "marital-status", "income")
+    labels = {name: sorted(set(table.column(name).to_pylist())) for name in columns}
+    attributes: dict[str, object] = {
+        name: {"role": "keep", "type": "categorical", "categories": {"labels": labels[name]}}
+        for name in columns
+    }
+    subsets = [s for size in range(1, 4) for s in itertools.combinations(columns, size)]
+    asked: dict[str, object] = {
+        "t" + "".join(str(columns.index(c)) for c in subset): {
+            "kind": "count",
+            "by": {c: labels[c] for c in subset},
+            "complete": True,
+        }
+        for subset in subsets
+    }
+    return {**_counts(attributes, asked), "budget": {"epsilon": 1}}, labels, subsets
+
+
 def _tables() -> Iterator[str]:
     """The same tables of a real survey at the same ε, with OpenDP's noise, table by table and as Coterie plans them."""
     import opendp.prelude as dp
@@ -166,22 +240,8 @@ def _tables() -> Iterator[str]:
     if not path.is_file():
         return
     table = pyarrow.csv.read_csv(path)
-    columns = ("sex", "race", "marital-status", "income")
-    labels = {name: sorted(set(table.column(name).to_pylist())) for name in columns}
-    attributes = {
-        name: {"role": "keep", "type": "categorical", "categories": {"labels": labels[name]}}
-        for name in columns
-    }
-    subsets = [s for size in range(1, 4) for s in itertools.combinations(columns, size)]
-    asked = {
-        "t" + "".join(str(columns.index(c)) for c in subset): {
-            "kind": "count",
-            "by": {c: labels[c] for c in subset},
-            "complete": True,
-        }
-        for subset in subsets
-    }
-    content = {**_counts(attributes, asked), "budget": {"epsilon": 1}}
+    content, labels, subsets = adult_tables(table)
+    columns = tuple(labels)
     chosen = plan(read_specification(content), report_losses=False)
     source = open_records(table.select(list(columns)))
     exact = compute(chosen.design, source)

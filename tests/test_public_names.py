@@ -43,6 +43,7 @@ NAMES = [
     "publish",
     "read_table",
     "reproduce",
+    "risk",
     "statistics",
     "verify",
     "write_report",

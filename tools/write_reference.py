@@ -95,6 +95,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "methods": ("list_methods",),
     "protect": ("publish",),
     "reproduce": ("list_experiments", "reproduce"),
+    "risk": ("risk",),
     "schema check": ("Schema.load",),
     "schema draft": ("Schema.draft",),
     "stats allocators": ("statistics.allocators",),

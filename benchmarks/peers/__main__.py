@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peers [name …]`: every comparison, or those named (anonymeter, diffprivlib, dpmm, smartnoise)."""
+"""`python -m benchmarks.peers [name …]`: every comparison, or those named (anonymeter, diffprivlib, dpmm, …)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.peers.environment import PeerMissing
 
-PEERS = ("anonymeter", "diffprivlib", "dpmm", "smartnoise")
+PEERS = ("anonymeter", "diffprivlib", "dpmm", "smartnoise", "tumult")
 
 
 def main(names: list[str]) -> int:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from coterie import extend, statistics
     from coterie.auditing.auditing_method import audit_method
     from coterie.auditing.auditing_release import audit
+    from coterie.auditing.disclosure_risk import risk
     from coterie.comparison.compare import compare
     from coterie.errors import CoterieError
     from coterie.evaluation.evaluation import evaluate
@@ -58,6 +59,7 @@ __all__ = [
     "publish",
     "read_table",
     "reproduce",
+    "risk",
     "statistics",
     "verify",
     "write_report",
@@ -87,6 +89,7 @@ _PLACES = {
     "publish": "publication.protect",
     "read_table": "table.reading",
     "reproduce": "papers.reproduction",
+    "risk": "auditing.disclosure_risk",
     "verify": "federation.documents.verification",
     "write_report": "report.writing",
 }

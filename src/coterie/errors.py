@@ -104,6 +104,11 @@ def shortened(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
+def enumerated(words: Sequence[str]) -> str:
+    """All of them: age, sex and region."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def counted(number: int, noun: str) -> str:
     """As people read it: 1 row, 5,000 rows."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

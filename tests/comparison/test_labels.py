@@ -18,7 +18,7 @@ from coterie.chain.partition.clustering import Clustering
 from coterie.comparison.shared_work import SharedNoise
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Role
 from coterie.schema.taxonomy.semantics import cluster_counts
-from coterie.table.checked import category_column
+from coterie.table.columns.labels import category_column
 
 
 @settings(max_examples=60, deadline=None)

@@ -173,6 +173,9 @@ def test_whoever_writes_a_study_is_told_what_to_correct() -> None:
     with pytest.raises(FederationError, match="k: ") as raised:
         study_from({**content, "owners": ["a", "b"], "k": 2}, keys.public, find)
     assert "Correct that entry" in raised.value.advice
+    recoded = {"x": {"role": "protect", "domain": {"lower": 0, "upper": 9}, "recode": {"top": 5}}}
+    with pytest.raises(FederationError, match="recoded, which studies do not carry"):
+        study_from({**content, "owners": ["a", "b"], "attributes": recoded}, keys.public, find)
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=6))

@@ -266,7 +266,7 @@ def test_other_methods_know_none_of_these(option: dict[str, Any]) -> None:
 
 
 def test_methods_without_a_proof_for_missing_numbers_name_this_one() -> None:
-    with pytest.raises(CoterieError, match="missing.*dp-synthetic"):
+    with pytest.raises(CoterieError, match=r"missing.*dp-synthetic"):
         protect(TABLE, SCHEMA, method="dp-ir", k=5, epsilon=1)
 
 

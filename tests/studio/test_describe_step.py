@@ -54,6 +54,10 @@ attributes:
     {type: continuous, role: protect,
      domain: {lower: 0, upper: 9, source: dp, search: both, from_data: [lower], public_because: a law}}
   p: {type: ordinal, role: protect, categories: {labels: [1, 2, 3], from_data: [3], public_because: {3: "codes: 1 to 3"}}}
+  q: {type: integer, role: protect, domain: {lower: 0, upper: 99, source: data}, recode: {bands: [15, 30]}}
+  r: {type: date, role: protect, domain: {lower: 1900-01-01, upper: 2030-12-31}, recode: {top: 2010-12-31, round_to: year}}
+  s: {type: categorical, role: protect, categories: {labels: ["no", "01", b], from_data: [b]}, recode: {labels: {no: 01}}}
+  t: {type: categorical, role: protect, categories: {taxonomy: "adult:occupation"}, recode: {level: 1}}
 """
 
 

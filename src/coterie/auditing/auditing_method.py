@@ -27,6 +27,7 @@ from coterie.publication.protect import protect
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
+from coterie.table.checked import recoded_table
 from coterie.table.demo_population import demo_population, demo_schema
 from coterie.table.reading import as_table
 from coterie.table.units import unit_labels
@@ -101,6 +102,11 @@ def audit_method(
         raise ParameterError("Fewer than 100 runs show nothing about ε.", "Give runs of at least 100.")
     described = demo_schema() if schema is None else as_schema(schema)
     table = demo_population() if population is None else as_table(population, described)
+    pair = None
+    if neighbours is not None:
+        pair = tuple(recoded_table(as_table(one, described), described) for one in neighbours)
+    # Attackers know how cells are recoded, and make tables of recoded ones.
+    table, described = recoded_table(table, described), described.of_release
     shuffle = shuffle or described.unit is not None  # as `protect` does
     if table.num_rows < 10:
         raise DataError("The population has fewer than ten people.", "Give a larger table.")
@@ -111,9 +117,6 @@ def audit_method(
         return repeated(part, described, method=method, epsilon=total, k=k, shuffle=shuffle)
 
     guarantee = _guarantee(method, described, total, table.num_rows, k, shuffle)
-    pair = None
-    if neighbours is not None:
-        pair = as_table(neighbours[0], described), as_table(neighbours[1], described)
     evidence = MethodEvidence(
         method=method,
         epsilon=as_text(total),

@@ -130,7 +130,7 @@ def audit(
         order = released.internal.row_order
     found = audit_release(
         as_table(original, schema, table=table, query=query),
-        released.table if own is not None else as_table(released, schema.with_default_dialect),
+        released.table if own is not None else as_table(released, schema.of_release),
         schema,
         control=None if control is None else as_table(control, schema),
         known=known,

@@ -30,6 +30,7 @@ Exit codes: 0 done · 2 command line · 3 schema · 4 data · 5 parameter · 6 o
 
 # The line that stands for each command in the guide; a test compares it with the command's own.
 COMMANDS = {
+    "risk": "How easily people in a table are re-identified, before and after recoding. Stays on this machine.",
     "protect": "Protect a table and write the release with its certificate: both, or nothing.",
     "demo": "Protect an invented population of 5,000 people by every method, and look at the difference.",
     "compare": "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",

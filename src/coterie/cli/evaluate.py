@@ -15,7 +15,7 @@ import coterie
 from coterie.cli.options import AsJson, Bins, OriginalTable, Query, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.evaluation import WARNING, Evaluation, WeightedComparison
+from coterie.evaluation.evaluation import WARNING, Evaluation
 from coterie.evaluation.measure import Measure, MeasureResult
 
 NAMES = ", ".join(all_measures())
@@ -83,8 +83,11 @@ def _classes(result: MeasureResult) -> str:
     return "\n".join([*said, *(["…"] if len(classes) > MOST_CLASSES else [])])
 
 
-def _print_weighted(found: WeightedComparison) -> None:
-    """Original and release, without weights and with them."""
+def _print_weighted(evaluation: Evaluation) -> None:
+    """Original and release, without weights and with them, where the schema has a weight."""
+    found = evaluation.weighted
+    if found is None:
+        return
     table = Table(title=f"Weighted by {escape(found.weight)}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("attribute", "of"):
         table.add_column(title, style="bold" if title == "attribute" else "", overflow="fold")
@@ -135,7 +138,6 @@ def _print(found: Evaluation) -> None:
             meaning += ". Here the classifier stopped before it had settled: it might do better"
         table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
     console.print(table)
-    if found.weighted is not None:
-        _print_weighted(found.weighted)
+    _print_weighted(found)
     for words in found.notes:
         note(f"{words}.")

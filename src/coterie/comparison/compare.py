@@ -46,7 +46,7 @@ def synthetic_sample(schema: Schema, records: int, seed: int = 0) -> pa.Table:
 
 def sample_schema(schema: Schema) -> Schema:
     """The same protected attributes, and nothing else."""
-    rest = Schema(attributes=schema.protected)
+    rest = Schema(attributes=schema.of_release.protected)
     rest._folder = schema.folder
     return rest
 

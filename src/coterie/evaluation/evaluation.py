@@ -177,7 +177,7 @@ def evaluate(
     rows = released.table if isinstance(released, Release) else released
     pair = bring_together(
         as_table(original, schema, table=table, query=query),
-        as_table(rows, schema.with_default_dialect),
+        as_table(rows, schema.of_release),
         schema,
         shuffled=_unlinked(released) if shuffled is None else shuffled,
     )

@@ -81,7 +81,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
             detail=f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
         )
     try:
-        rest = tuple(schema[name] for name in visible)
+        rest = tuple(schema[name].as_released for name in visible)
         after = as_they_are(released, schema.model_copy(update={"attributes": rest}))
     except (DataError, SchemaError) as error:  # there are two files: say which one
         raise type(error)(f"In the release: {error.problem}", error.advice, detail=error.detail) from None

@@ -16,6 +16,7 @@ CHOSEN_BLIND = (
     "method, ε, k, attribute types, decimals, labels, bounds and the treatment of missing values were chosen without "
     "looking at the data"
 )
+RECODED_BLIND = "how values are recoded was chosen without looking at the data too"
 
 
 DELIVERED = (
@@ -51,6 +52,7 @@ class Facts:
     clusters: int
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    recoded: tuple[str, ...] = ()  # which and how: "age: values above 85 as 85"
     bounds_from_data: tuple[str, ...] = ()  # which, in words: "upper bound of age", "labels of ward"
     bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()
@@ -161,6 +163,7 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
 def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
     assumed = (
         CHOSEN_BLIND,
+        *((RECODED_BLIND,) if facts.recoded else ()),
         *((TOTALS if facts.totals else DELIVERED).format(name) for name in (facts.weight,) if name),
     )
     guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))

@@ -104,10 +104,13 @@ class CertifiedAttribute(Frozen):
     missing_marks: tuple[str, ...] = ()
     imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
+    recoded: str | None = (
+        None  # how every value was made coarser first; type, domain and categories are those after it
+    )
 
     @model_serializer(mode="wrap")
     def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_rho(write(self))
+        return _without_later(write(self))
 
 
 class Dependence(Frozen):
@@ -122,7 +125,7 @@ class Dependence(Frozen):
 
     @model_serializer(mode="wrap")
     def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_rho(write(self))
+        return _without_later(write(self))
 
 
 class NumberOfRows(Frozen):
@@ -135,12 +138,12 @@ class NumberOfRows(Frozen):
 
     @model_serializer(mode="wrap")
     def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_rho(write(self))
+        return _without_later(write(self))
 
 
-def _without_rho(content: dict[str, Any]) -> dict[str, Any]:
-    """Certificates from before parts of ρ were named keep their canonical form, and so their signature."""
-    return {name: value for name, value in content.items() if name != "rho" or value is not None}
+def _without_later(content: dict[str, Any]) -> dict[str, Any]:
+    """Certificates from before these were named keep their canonical form, and so their signature."""
+    return {n: value for n, value in content.items() if n not in ("rho", "recoded") or value is not None}
 
 
 class CertifiedPromise(Frozen):

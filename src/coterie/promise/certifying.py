@@ -159,7 +159,8 @@ def _attribute(
         missing=attribute.missing,
         missing_marks=attribute.missing_marks,
         imputed=None if attribute.impute is None else str(attribute.impute),
-        outside=attribute.outside if attribute.type.ranged else None,
+        outside=attribute.outside if attribute.in_file.type.ranged else None,
+        recoded=attribute.recoded_in_words,
     )
 
 
@@ -194,7 +195,7 @@ def _labels(attribute: Attribute, tree: str | None) -> CertifiedLabels | None:
 
 
 def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
-    notes = []
+    notes = [f"recoded before anything else: {words}" for words in facts.recoded]
     if not method.splits_budget:
         each = as_text(facts.epsilon)
         notes.append(f"as published, each attribute gets the whole ε = {each}, whatever its weight")

@@ -228,6 +228,7 @@ def facts_of(
         clusters=records // k,
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
+        recoded=tuple(f"{a.name}: {words}" for a in schema.protected if (words := a.recoded_in_words)),
         bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
         bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source == Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),

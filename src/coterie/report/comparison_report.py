@@ -182,6 +182,7 @@ def _page(
         version=__version__,
         issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",
         comparison=comparison,
+        recoded={a.name: a.recoded_in_words for a in comparison.schema.protected if a.is_recoded},
         runs=f"{comparison.grid.runs} {'run' if comparison.grid.runs == 1 else 'runs'}",
         left_out=left_out(comparison.skipped),
         verdict=verdict,

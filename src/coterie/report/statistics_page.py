@@ -22,7 +22,7 @@ from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, odds_in_words
 from coterie.report.charts import Figure, IntervalRow, intervals, number, percent
 from coterie.report.charts.figure import page, page_style
-from coterie.report.charts.svg import Svg, box, element, line, mark, together
+from coterie.report.charts.inline import interval_mark, meter
 from coterie.report.plan_figure import scores_figure
 from coterie.schema.exact import as_text, brief
 from coterie.statistics.planning.choosing import ReleaseRequest, plan
@@ -292,7 +292,9 @@ class _View:
     def cell(self, row: Row | None, ends: tuple[float, float], margin: bool) -> dict[str, Any] | None:
         if row is None:
             return None
-        bar = "" if margin else _bar(row, *ends)  # a margin lies beyond its cells
+        value, lower, upper = (float(row[key]) for key in ("value", LOWER, UPPER))
+        # A margin lies beyond its cells.
+        bar = "" if margin else interval_mark(value, lower, upper, *ends)
         return {"value": shown(row), "interval": interval(row), "margin": margin, "bar": bar}
 
     def measured(self) -> list[dict[str, Any]]:
@@ -306,7 +308,7 @@ class _View:
                     "name": one.name,
                     "budget": brief(Fraction(one.budget)),
                     "share": percent(share),
-                    "bar": _meter(share),
+                    "bar": meter(share),
                     "noise": f"{one.mechanism}, scale {number(float(one.scale))}",
                 }
             )
@@ -318,7 +320,7 @@ def shown(row: Row) -> str:
 
 
 def interval(row: Row) -> str:
-    if row[LOWER] == row[UPPER]:
+    if not row.get("measurements", "measured"):
         return "public"
     return f"{_number(float(row[LOWER]), row)} to {_number(float(row[UPPER]), row)}"
 
@@ -331,38 +333,6 @@ def _number(value: float, row: Row) -> str:
     else:
         digits = 4 if width == 0 else max(0, 1 - math.floor(math.log10(width)))
     return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
-
-
-_WIDE, _HIGH = 96.0, 10.0
-
-
-def _bar(row: Row, least: float, most: float) -> Svg:
-    """The interval of a cell, on the scale of its table."""
-    room = (_WIDE - 8) / ((most - least) or 1.0)
-    value, low, high = (4 + (float(row[key]) - least) * room for key in ("value", LOWER, UPPER))
-    parts = [
-        line(4, 5, _WIDE - 4, 5, "track"),
-        line(low, 5, high, 5, "whisker l1"),
-        mark("circle", value, 5, 1, size=0.5),
-    ]
-    return _small(parts)
-
-
-def _meter(share: float) -> Svg:
-    full = min(share, 1.0) * _WIDE
-    return _small([box(0, 1, _WIDE, 8, "q0"), box(0, 1, max(full, 1.0), 8, "f1")])
-
-
-def _small(parts: Sequence[Svg]) -> Svg:
-    return element(
-        "svg",
-        together(parts),
-        class_="chart",
-        aria_hidden="true",
-        viewBox=f"0 0 {_WIDE:.0f} {_HIGH:.0f}",
-        width=_WIDE,
-        height=_HIGH,
-    )
 
 
 def _spent(specification: Specification, chosen: Plan | None) -> str:

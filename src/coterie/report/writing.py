@@ -1,4 +1,4 @@
-"""write_report(): the pages, figures and tables of a comparison, an audit or released statistics, in one folder."""
+"""write_report(): the pages, figures and tables of a comparison, an audit, a risk or released statistics, in one folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from coterie.auditing.audit import Audit
+from coterie.auditing.disclosure_risk import Risk
 from coterie.comparison.comparison import Comparison
 from coterie.errors import OutputError, ParameterError
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_figure, audit_page
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import Verdict
+from coterie.report.risk_page import risk_page
 from coterie.report.statistics_page import statistics_page
 from coterie.statistics.releasing.released_files import Published
 
@@ -23,17 +25,18 @@ AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
 def write_report(
     result: Any, folder: str | Path, *, force: bool = False, audit_seconds: float | None = _SECONDS
 ) -> Verdict | None:
-    """Write a comparison, an audit or released statistics as a page that opens offline, with its figures and tables.
+    """Write a comparison, an audit, a risk or released statistics as a page that opens offline, with its figures and tables.
 
     Parameters
     ----------
-    result : Comparison, Audit or Published
-        What `compare`, `audit`, `audit_method` or `statistics.release` returned.
+    result : Comparison, Audit, Risk or Published
+        What `compare`, `audit`, `audit_method`, `risk` or `statistics.release` returned.
     folder : str or Path
         A comparison writes report.html, results.csv, results.parquet, attributes.parquet and figures/ into it; an
-        audit audit.html, audit.json and audit.png. Do not publish the latter. Statistics write statistics.html.
+        audit audit.html, audit.json and audit.png; a risk risk.html. Do not publish those of the original data.
+        Statistics write statistics.html.
     force : bool, default False
-        Replace the files of an earlier audit, or an earlier statistics.html.
+        Replace the files of an earlier audit, or an earlier risk.html or statistics.html.
     audit_seconds : float, optional
         For how long to attack the example releases of a comparison, in all; None: not at all.
 
@@ -65,6 +68,10 @@ def write_report(
     if isinstance(result, Audit):
         _write_audit(result, folder, force=force)
         return None
+    if isinstance(result, Risk):
+        folder.mkdir(parents=True, exist_ok=True)
+        stage_bytes(risk_page(result).encode(), folder / "risk.html", force=force, private=True).publish()
+        return None
     if isinstance(result, Published):
         folder.mkdir(parents=True, exist_ok=True)
         stage_bytes(statistics_page(result).encode(), folder / "statistics.html", force=force).publish()
@@ -72,7 +79,7 @@ def write_report(
     if not isinstance(result, Comparison):
         raise ParameterError(
             f"There is no report for a result of type {type(result).__name__}.",
-            "Give a Comparison, an Audit or Published statistics.",
+            "Give a Comparison, an Audit, a Risk or Published statistics.",
         )
     if result.table is None:
         raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import SchemaError, nearest
-from coterie.schema.codebook import Codebook, as_texts, as_written, check_codes, with_codes
+from coterie.schema.codebook import as_texts, as_written, check_codes, with_codes
 from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
@@ -25,6 +24,9 @@ from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
+from coterie.schema.recoding import Recodable, apply_recoding
+from coterie.schema.roles import Missing as Missing
+from coterie.schema.roles import Outside as Outside
 from coterie.schema.roles import Role as Role
 from coterie.schema.rule_checks import check_rules, read_rules
 from coterie.schema.rules import EditRules
@@ -35,19 +37,7 @@ if TYPE_CHECKING:
     from coterie.schema.draft import Draft
 
 
-class Missing(StrEnum):
-    ERROR = "error"
-    # Missing is an outcome like any other: measured, and released.
-    OWN_CATEGORY = "own category"
-    IMPUTE = "impute"  # a public value of the domain stands in
-
-
-class Outside(StrEnum):
-    ERROR = "error"
-    CLIP = "clip"
-
-
-class Attribute(Codebook):
+class Attribute(Recodable):
     """One column: its type, what happens to it, and what about it is public.
 
     Parameters
@@ -62,7 +52,8 @@ class Attribute(Codebook):
         The public range of numbers, dates and timestamps.
     categories : dict, optional
         The public labels, or the taxonomy that has them.
-    unit, decimals, weight, missing, missing_marks, impute, outside, not_applicable, label, value_labels, format : optional
+    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format, recode, \
+not_applicable : optional
         As in a schema file: see the page Describe a table.
 
     Examples
@@ -130,7 +121,8 @@ class Attribute(Codebook):
         labels = self.categories.labels if self.categories is not None else None
         check_codes(self.value_labels, labels, self.missing_marks)
         if self.role is Role.WEIGHT:
-            check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR)
+            check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR or self.gaps)
+        apply_recoding(self)
         return self
 
     def bounds(self) -> Domain:
@@ -279,9 +271,15 @@ class Schema(Frozen):
             attribute.require_public()
 
     @property
-    def with_default_dialect(self) -> Schema:
-        """The same for a text file that Coterie wrote, whatever the original looked like."""
-        return self.model_copy(update={"dialect": Dialect()})
+    def in_file(self) -> Schema:
+        """The same before recoding."""
+        return self.model_copy(update={"attributes": tuple(a.in_file for a in self.attributes)})
+
+    @property
+    def of_release(self) -> Schema:
+        """The same for a table that Coterie wrote: recoded already, in our own dialect."""
+        attributes = tuple(attribute.as_released for attribute in self.attributes)
+        return self.model_copy(update={"attributes": attributes, "dialect": Dialect()})
 
     @property
     def folder(self) -> Path:

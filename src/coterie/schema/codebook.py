@@ -23,7 +23,7 @@ from coterie.schema.domain import Frozen
 _FORMAT = re.compile(r"%?-?[A-Za-z0-9_.,:/+!-]{1,48}")
 
 
-def _pairs(value: object) -> object:
+def pairs_of(value: object) -> object:
     """A mapping of codes to words; codes are text, as labels are."""
     if isinstance(value, Mapping):
         return tuple((_text(code), _text(words)) for code, words in value.items())
@@ -65,7 +65,7 @@ class Codebook(Frozen):
     )  # the question, or what is measured
     value_labels: Annotated[
         tuple[tuple[str, str], ...] | None,
-        BeforeValidator(_pairs),
+        BeforeValidator(pairs_of),
         AfterValidator(_named_once),
         PlainSerializer(lambda value: dict(value) if value is not None else None),
     ] = None  # {1: male, 2: female, 99: no answer}
@@ -110,7 +110,7 @@ def with_codes(content: Any) -> Any:
     """An attribute whose categories list no labels: the codes of `value_labels` that do not mean 'missing'."""
     if not isinstance(content, Mapping):
         return content
-    pairs, categories = _pairs(content.get("value_labels")), content.get("categories")
+    pairs, categories = pairs_of(content.get("value_labels")), content.get("categories")
     if content.get("type") not in ("categorical", "ordinal") or not isinstance(pairs, tuple):
         return content
     if categories is not None and (not isinstance(categories, Mapping) or _says_labels(categories)):

@@ -18,7 +18,7 @@ from coterie.schema.exact import as_text
 # YAML as people write it: a name used twice is refused, labels stay as they stand, faults are told with their line.
 
 _AS_WRITTEN = ("labels", "categories", "missing_marks")
-_CODES = "value_labels"
+_CODES = ("value_labels", "labels")  # mappings of codes or labels; the second stands in `recode`
 _TOTALS = "totals"
 
 
@@ -53,8 +53,8 @@ def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any,
                 else loader.construct_object(entry, deep=True)
                 for entry in value_node.value
             ]
-        elif key == _CODES and isinstance(value_node, yaml.MappingNode):
-            mapping[key] = _codes(value_node)
+        elif key in _CODES and isinstance(value_node, yaml.MappingNode):
+            mapping[key] = _codes(value_node, f"{key} gives each code one text")
         elif key == _TOTALS and _nested(value_node):
             one = f"{_TOTALS} gives each label one number"
             mapping[key] = {name.value: _codes(counts, one) for name, counts in value_node.value}
@@ -67,7 +67,7 @@ def _nested(node: yaml.Node) -> bool:
     return isinstance(node, yaml.MappingNode) and all(isinstance(v, yaml.MappingNode) for _, v in node.value)
 
 
-def _codes(node: yaml.MappingNode, what: str = f"{_CODES} gives each code one text") -> dict[str, str]:
+def _codes(node: yaml.MappingNode, what: str) -> dict[str, str]:
     """Codes and their labels, both as they stand: 01 keeps its zero, and no is no truth value."""
     found: dict[str, str] = {}
     for code, words in node.value:
@@ -306,7 +306,10 @@ _PLAIN_WORDS = {
 
 
 def _plain(attribute: Attribute) -> dict[str, Any]:
+    recode, attribute = attribute.recode, attribute.in_file
     content = attribute.model_dump(mode="json", exclude={"name", "weight"}, exclude_none=True)
+    if recode is not None:
+        content["recode"] = recode.written(attribute.type)
     if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         for side in ("lower", "upper"):
             content["domain"][side] = shown_bound(content["domain"][side], attribute.type)

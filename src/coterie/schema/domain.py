@@ -10,7 +10,15 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    model_validator,
+)
 
 from coterie.errors import ParameterError
 from coterie.schema.exact import parse_epsilon
@@ -335,6 +343,7 @@ class Categories(Public):
     order: Order = Order.MARGINALITY
     most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
     from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
+    _level: int = PrivateAttr(default=0)  # at which the taxonomy is cut; 0: not at all
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -357,6 +366,16 @@ class Categories(Public):
         ):
             raise ValueError("public_because names a label that is not listed")
         return self
+
+    @property
+    def level(self) -> int:
+        return self._level
+
+    def cut_at(self, level: int) -> Self:
+        """The same taxonomy without what lies deeper than this level."""
+        cut = self.model_copy()
+        cut._level = level
+        return cut
 
     @property
     def taken(self) -> tuple[str, ...]:

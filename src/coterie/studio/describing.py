@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
+import yaml
 
 from coterie.errors import DataError, SchemaError
 from coterie.schema.attributes import (
@@ -23,7 +24,7 @@ from coterie.schema.attributes import (
     Schema,
     Source,
 )
-from coterie.schema.document import schema_from, shown_bound
+from coterie.schema.document import parse_yaml, schema_from, shown_bound
 from coterie.schema.draft import draft_schema
 from coterie.schema.exact import as_text
 from coterie.studio.forms import Sent
@@ -66,6 +67,7 @@ class AttributeForm:
     label: str = ""
     words: str = ""  # of codes, one per line: 1 = male
     format: str = ""
+    recode: str = ""  # as in the schema file: {top: 85}
     leaks: str = ""  # "upper bound", "labels": from the data, and nobody said why it is public
 
     @property
@@ -112,6 +114,7 @@ class AttributeForm:
 
 
 def row_of(attribute: Attribute) -> AttributeForm:
+    recode, attribute = attribute.recode, attribute.in_file
     row = AttributeForm(attribute.name, attribute.role.value, attribute.type.value)
     domain, categories = attribute.domain, attribute.categories
     if domain is not None:
@@ -137,6 +140,11 @@ def row_of(attribute: Attribute) -> AttributeForm:
     row.label, row.format = attribute.label or "", attribute.format or ""
     row.words = "\n".join(f"{code} = {words}" for code, words in attribute.value_labels or ())
     row.not_applicable = attribute.not_applicable or ""
+    if recode is not None:
+        written = recode.written(attribute.type)
+        row.recode = yaml.safe_dump(
+            written, default_flow_style=True, allow_unicode=True, width=10_000
+        ).strip()
     row.impute = "" if attribute.impute is None else _impute(attribute)
     return row
 
@@ -189,6 +197,10 @@ def attribute_of(row: AttributeForm) -> Attribute:
         content["impute"] = row.impute
     if row.words and row.type != AttributeType.BOOLEAN:
         content["value_labels"] = _words(row)
+    if row.recode:
+        content["recode"] = parse_yaml(f"recode: {row.recode}", f"Recode of '{row.name}'", SchemaError)[
+            "recode"
+        ]
     found = schema_from({"attributes": {row.name: content}}).attributes[0]
     # It names other attributes: it is read with all of them.
     return found.model_copy(update={"not_applicable": row.not_applicable}) if row.not_applicable else found

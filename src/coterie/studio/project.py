@@ -232,7 +232,7 @@ def remembered(taken: Mapping[str, tuple[str, ...]], *schemas: Schema) -> Taken:
     """What was known to come from the data, and what these descriptions say of themselves."""
     found = {name: set(parts) for name, parts in taken.items()}
     for schema in schemas:
-        for attribute in schema.attributes:
+        for attribute in schema.in_file.attributes:
             parts = set(attribute.domain.taken) if attribute.domain else set()
             if attribute.categories is not None and attribute.categories.taken:
                 parts.add(LABELS)
@@ -266,12 +266,13 @@ def _choice(now: Parameters | None, before: Parameters | None) -> Parameters | N
 
 def _marked(attribute: Attribute, before: Attribute | None, taken: tuple[str, ...]) -> Attribute:
     update: dict[str, Any] = {}
-    if attribute.domain is not None:
-        update["domain"] = _bounds(attribute.domain, taken)
-    if attribute.categories is not None and LABELS in taken:
-        update["categories"] = _labels(attribute.categories, before.categories if before else None)
-    same = all(getattr(attribute, entry) == value for entry, value in update.items())
-    return attribute if same else attribute.model_copy(update=update)
+    now, before = attribute.in_file, before and before.in_file
+    if now.domain is not None:
+        update["domain"] = _bounds(now.domain, taken)
+    if now.categories is not None and LABELS in taken:
+        update["categories"] = _labels(now.categories, before.categories if before else None)
+    same = all(getattr(now, entry) == value for entry, value in update.items())
+    return attribute if same else attribute.amended(**update)
 
 
 def _bounds(domain: Domain, taken: tuple[str, ...]) -> Domain:

@@ -66,6 +66,7 @@ def typed(
     guessed: pa.Table, schema: Schema, source: Path, sheet: str | None, seen: str | None, cache: Path
 ) -> pa.Table:
     """The table as the command reads it with this schema. `seen`: the stamp of the source when it was loaded."""
+    schema = schema.in_file
     numbers = {a.name: a.missing_marks for a in schema.protected if a.type.has_zero}
     dialect = schema.dialect.model_dump(exclude={"source"})
     if not is_untyped(source) or (schema.dialect == Dialect() and _as_described(guessed, numbers)):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,35 +22,19 @@ from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import (
     Attribute,
     AttributeType,
-    Categories,
     Domain,
     Missing,
-    Order,
     Outside,
     Role,
     Schema,
 )
 from coterie.schema.domain import as_number
+from coterie.schema.recoded import band_ranks, new_labels, recoded_numbers
+from coterie.schema.recoding import Recoding
 from coterie.schema.rules import EditRules
-from coterie.schema.taxonomy.loading import declared_taxonomy
-from coterie.schema.taxonomy.semantics import (
-    domain_marginality,
-    frequency_order,
-    marginality_order,
-    short_order,
-)
-from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
-from coterie.table.columns.column import (
-    MISSING_LABEL as MISSING_LABEL,
-)
-from coterie.table.columns.column import (
-    CategoryColumn,
-    Column,
-    NumericColumn,
-    Semantics,
-    released_field,
-)
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, released_field
+from coterie.table.columns.labels import category_column, central_code, declared_labels, released_labels
 from coterie.table.columns.places import as_rows, without
 
 _LARGE = 1_000_000  # rows from which threads pay
@@ -159,6 +142,19 @@ def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> 
     return category_column(column, attribute, schema.folder)
 
 
+def recoded_table(table: pa.Table, schema: Schema) -> pa.Table:
+    """The table as `schema.of_release` describes it: recoded cells, not yet protected."""
+    for attribute in schema.protected:
+        if attribute.is_recoded:
+            column = column_of(table.column(attribute.name), attribute, schema)
+            if isinstance(column, CategoryColumn):
+                values = column.restore(column.codes)
+            else:
+                values = column.restore(inside(column)[0].values if len(column.values) else column.values)
+            table = table.set_column(table.column_names.index(attribute.name), attribute.name, values)
+    return table
+
+
 def absent_in(column: Column) -> NDArray[np.bool_]:
     """What is missing and has no label of its own for it."""
     return np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes < 0
@@ -173,7 +169,7 @@ def located(error: DataError, place: str, before: int) -> DataError:
 def filled(column: Column, absent: NDArray[np.bool_]) -> Column:
     """`missing: impute`: one public value stands in."""
     if isinstance(column, CategoryColumn):
-        return replace(column, codes=np.where(absent, np.int32(_central(column)), column.codes))
+        return replace(column, codes=np.where(absent, np.int32(central_code(column)), column.codes))
     value = stand_in(column.attribute, column.domain, column.step)
     return replace(column, values=np.where(absent, value, column.values))
 
@@ -208,12 +204,20 @@ _STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIME
 
 def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
     """Numbers still unchecked against their bounds; missing ones are NaN."""
-    moment = attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
-    values = cells.moments(column, attribute) if moment else cells.numbers(column, attribute)
-    field = released_field(attribute)
-    return NumericColumn(
-        attribute, values, attribute.bounds(), step_of(attribute), field, partial(_restored, field.type)
-    )
+    field, recode, values = released_field(attribute), attribute.recode, _numbers_in(column, attribute)
+    restore = partial(_restored, field.type)
+    if recode is not None:
+        values = recoded_numbers(values, attribute.in_file, recode)
+        if recode.round_to is not None:  # noise leaves the multiples
+            restore = partial(_restored_recoded, field.type, attribute.in_file, recode)
+    return NumericColumn(attribute, values, attribute.bounds(), step_of(attribute), field, restore)
+
+
+def _numbers_in(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
+    """As the file has them; missing ones are NaN."""
+    before = attribute.in_file
+    moment = before.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
+    return cells.moments(column, before) if moment else cells.numbers(column, before)
 
 
 def step_of(attribute: Attribute) -> float | None:
@@ -272,121 +276,49 @@ def _restored(kind: pa.DataType, values: Floats) -> pa.Array:
     return whole.cast(pa.timestamp("s")).cast(kind) if pa.types.is_timestamp(kind) else whole
 
 
+def _restored_recoded(kind: pa.DataType, before: Attribute, recode: Recoding, values: Floats) -> pa.Array:
+    """The same, rounded once more as the schema recodes."""
+    return _restored(kind, recoded_numbers(values, before, recode))
+
+
 def _arrow(values: NDArray[Any]) -> pa.Array:
     """The same memory as an Arrow array. (pa.array would do, but it imports pandas.)"""
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
-# Labels: an Arrow column → codes of a public domain (-1 for missing) → released labels.
-
-_BOOLEAN = ("false", "true")
-
-
-def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
-    taxonomy = _domain(attribute, folder)
-    codes = cells.codes(column, taxonomy.categories, attribute)
-    if attribute.gaps:
-        taxonomy, codes = _with_missing(taxonomy, codes, attribute)
-    by_frequency = None
-    if attribute.categories is not None and attribute.categories.order is Order.FREQUENCY:
-        by_frequency = frequency_order(codes[codes >= 0], len(taxonomy.categories))
-    semantics = Semantics(taxonomy, lambda found: _order(attribute, found, by_frequency))
-    return CategoryColumn(attribute, codes, semantics, *_released(attribute, taxonomy.categories))
-
-
-def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
-    """More of a column whose beginning is known already: the domain is not built again."""
-    codes = cells.codes(column, like.taxonomy.categories, like.attribute)
-    if like.attribute.gaps:
-        codes[codes < 0] = like.taxonomy.categories.index(MISSING_LABEL)
-    return codes
+# Ordered labels: ranks 0 … C-1.
 
 
 def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
     """Ordered labels as ranks 0 … C-1: numbers in a public range, rounded to a rank again at the end."""
-    labels = _declared(attribute).labels
+    labels = declared_labels(attribute).labels
     assert labels is not None  # the schema checks it
     if len(labels) < 2:
         raise SchemaError(
             f"Attribute '{attribute.name}' has fewer than two labels.", "List all labels of its domain."
         )
-    codes = cells.codes(column, labels, attribute).astype(np.float64)
-    codes[codes < 0] = np.nan
-    field, restore = _released(attribute, labels)
+    codes = _ranks(column, labels, attribute)
+    field, restore = released_labels(attribute, labels)
     domain = Domain(lower=0, upper=len(labels) - 1)
     return NumericColumn(attribute, codes, domain, 1.0, field, lambda ranks: restore(_rank_codes(ranks)))
+
+
+def _ranks(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) -> Floats:
+    before, recode = attribute.in_file, attribute.recode
+    if recode is not None and recode.bands is not None:
+        return band_ranks(_numbers_in(column, attribute), before, recode)
+    declared = before.categories.labels if before.categories is not None else None
+    codes = cells.codes(column, declared or labels, before)
+    ranks = codes.astype(np.float64)
+    if recode is not None and declared:
+        new_of = new_labels(before, recode)
+        moved = [labels.index(new_of[label]) for label in declared]
+        ranks = np.array([*moved, np.nan])[codes]
+    ranks[codes < 0] = np.nan
+    return ranks
 
 
 def _rank_codes(ranks: Floats) -> Codes:
     """The nearest rank; -1 for missing."""
     return np.where(np.isnan(ranks), -1, np.rint(np.nan_to_num(ranks))).astype(np.int32)
-
-
-def _central(column: CategoryColumn) -> int:
-    """The code of the most central label of the domain, or of the one that the schema names."""
-    label = column.attribute.impute
-    if label is None:
-        marginality = domain_marginality(column.distance)
-        if column.gap is not None:
-            marginality[column.gap] = np.inf
-        return int(np.argmin(marginality))
-    if str(label) in column.taxonomy.categories:
-        return column.taxonomy.categories.index(str(label))
-    raise SchemaError(
-        f"The label to impute for '{column.attribute.name}' is not in its domain.",
-        "Write one of its labels as `impute:`, or leave it out for the most central one.",
-    )
-
-
-def _declared(attribute: Attribute) -> Categories:
-    attribute.require_public()
-    assert attribute.categories is not None
-    return attribute.categories
-
-
-def _domain(attribute: Attribute, folder: Path) -> Taxonomy:
-    if attribute.type is AttributeType.BOOLEAN:
-        return Taxonomy.flat(_BOOLEAN)
-    declared = _declared(attribute)
-    taxonomy = declared_taxonomy(declared, folder)
-    if len(taxonomy.categories) > declared.most:
-        raise SchemaError(
-            f"Attribute '{attribute.name}' has {len(taxonomy.categories)} labels, more than the {declared.most} allowed.",
-            "Group the labels, or raise `most:` in its categories if there really are so many.",
-        )
-    return taxonomy
-
-
-def _with_missing(taxonomy: Taxonomy, codes: Codes, attribute: Attribute) -> tuple[Taxonomy, Codes]:
-    if MISSING_LABEL in taxonomy.nodes:
-        raise SchemaError(
-            f"Attribute '{attribute.name}' has a label '{MISSING_LABEL}' already.", "Rename that label."
-        )
-    labels = [*taxonomy.categories, MISSING_LABEL]
-    wider = Taxonomy.build([*taxonomy.edges(), Edge(MISSING_LABEL, taxonomy.nodes[0])], labels)
-    moved = np.array([wider.categories.index(label) for label in labels], np.int32)
-    return wider, moved[codes]  # code -1 takes the last entry: the missing label
-
-
-def _order(attribute: Attribute, semantics: Semantics, by_frequency: Codes | None) -> Codes:
-    declared, taxonomy = attribute.categories, semantics.taxonomy
-    if by_frequency is not None:
-        return by_frequency
-    if declared is None or declared.order is Order.MARGINALITY:
-        return marginality_order(semantics.distance)
-    if declared.order is Order.PATH:
-        return short_order(semantics.distance)
-    listed = [*(declared.labels or ()), MISSING_LABEL]
-    return np.array(
-        [taxonomy.categories.index(label) for label in listed if label in taxonomy.categories], np.int32
-    )
-
-
-def _released(attribute: Attribute, labels: Sequence[str]) -> tuple[pa.Field, Callable[[Codes], pa.Array]]:
-    """The field of the release, and codes as its labels; our own label for missing is a null again."""
-    gaps = attribute.gaps
-    shown = [None if gaps and label == MISSING_LABEL else label for label in labels]
-    field = released_field(attribute, [label for label in shown if label is not None])
-    values = pa.array(shown, pa.string()).cast(field.type)
-    return field, lambda codes: values.take(pa.array(codes, mask=codes < 0) if gaps else pa.array(codes))

@@ -98,7 +98,7 @@ def read_csv(
 
 
 def _arrow_type(name: str, schema: Schema) -> pa.DataType:
-    for attribute in schema.attributes:
+    for attribute in schema.in_file.attributes:
         if attribute.name == name and _is_number(attribute):
             # A mark such as NA is no number: then the column is text first.
             numbers = all(is_number(mark) or mark_range(mark) for mark in attribute.missing_marks)
@@ -115,7 +115,7 @@ def _is_number(attribute: Attribute) -> bool:
 
 def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
     """Numbers that are text still, and dates in the file's own format, as others write them."""
-    for attribute in schema.attributes:
+    for attribute in schema.in_file.attributes:
         place = table.schema.get_field_index(attribute.name)
         if place < 0:
             continue

@@ -221,7 +221,7 @@ def _table(rows: Iterator[list[Any]], where: str, schema: Schema | None) -> pa.T
     while some := list(islice(rows, _ROWS_AT_ONCE)):
         for name, column, cells in zip(names, pieces, zip(*some, strict=True), strict=True):
             column.append(stored(name, [None if cell == "" else cell for cell in cells]))
-    numbers = None if schema is None else {a.name for a in schema.protected if a.type.has_zero}
+    numbers = None if schema is None else {a.name for a in schema.in_file.protected if a.type.has_zero}
     columns = {}
     for place, (name, parts) in enumerate(zip(names, pieces, strict=True), start=1):
         joined = _joined(parts, as_text=numbers is not None and name not in numbers)

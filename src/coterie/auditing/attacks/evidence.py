@@ -15,9 +15,10 @@ from coterie.errors import DataError, SchemaError, counted, nearest
 from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
-from coterie.table.checked import category_column, check, numeric_column, ordinal_column
+from coterie.table.checked import check, numeric_column, ordinal_column
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.table.columns.labels import category_column
 
 NO_ORDER = "which released row belongs to which person is not known (give the order of rows)"
 
@@ -160,6 +161,7 @@ def read_people(table: pa.Table, schema: Schema) -> Side:
 
 
 def read_release(table: pa.Table, schema: Schema) -> Side:
+    schema = schema.of_release
     visible = [a for a in schema.attributes if a.role is not Role.IDENTIFIER]
     for attribute in visible:
         if attribute.name not in table.column_names:

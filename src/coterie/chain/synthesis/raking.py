@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Schema
-from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.labels import MISSING_LABEL
 
 CAP = 20  # no weight is more than so many times the mean, or less than that part of it
 _SWEEPS = 500

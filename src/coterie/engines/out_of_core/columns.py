@@ -14,15 +14,9 @@ import pyarrow.parquet as pq
 from coterie.errors import CoterieError, DataError, SchemaError
 from coterie.schema.arrays import Codes, Whole
 from coterie.schema.attributes import Attribute, Role, Schema, check_names
-from coterie.table.checked import (
-    column_of,
-    further_codes,
-    inside,
-    located,
-    same_columns,
-    with_gaps,
-)
+from coterie.table.checked import column_of, inside, located, same_columns, with_gaps
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.table.columns.labels import further_codes
 
 BATCH = 1 << 17
 _FEW = 1 << 12  # rows of kept columns, whose texts may be of any length

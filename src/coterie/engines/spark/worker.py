@@ -18,8 +18,9 @@ from coterie.engines.out_of_core.chain import SamplerAt, content, filled_like, p
 from coterie.errors import CoterieError, DataError, OutputError
 from coterie.methods.recipe import Method
 from coterie.schema.attributes import Role, Schema
-from coterie.table.checked import column_of, further_codes, located, with_policies
+from coterie.table.checked import column_of, located, with_policies
 from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.labels import further_codes
 
 _FAULT = "COTERIE-FAULT "
 # Words of Java, Hadoop and Spark about storage, and what they mean. The first that is found is told.

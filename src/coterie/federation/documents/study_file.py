@@ -79,6 +79,11 @@ def _attribute(attribute: Attribute) -> StudyAttribute:
             f"The domain of '{attribute.name}' was taken from data.",
             "Declare public bounds: all owners will see them.",
         )
+    if attribute.is_recoded:
+        raise FederationError(
+            f"Attribute '{attribute.name}' is recoded, which studies do not carry.",
+            "Leave out `recode`; owners recode their tables first, and declare what comes out.",
+        )
     declared, kind = attribute.categories, attribute.type
     if declared is not None and declared.labels is None:
         raise FederationError(

@@ -278,7 +278,9 @@ def load_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
 
 
 def declared_taxonomy(categories: Categories, folder: Path) -> Taxonomy:
-    """`folder` is the schema's own: files are named relative to it."""
+    """`folder` is the schema's own: files are named relative to it. Recoding may cut the tree."""
+    if categories.level:
+        return declared_taxonomy(categories.cut_at(0), folder).cut(categories.level)
     if categories.labels is not None:
         return Taxonomy.flat(categories.labels)
     assert categories.taxonomy is not None

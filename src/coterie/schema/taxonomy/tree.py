@@ -122,6 +122,29 @@ class Taxonomy:
             )
         return tuple(self.nodes[place] for place in self._upwards(self.nodes.index(label)))
 
+    def at_level(self, label: str, level: int) -> str:
+        """The label itself, or its ancestor so many levels below the root."""
+        upwards = self.ancestors(label)
+        return upwards[max(len(upwards) - 1 - level, 0)]
+
+    def cut(self, level: int) -> Taxonomy:
+        """The tree without what lies deeper than `level`; 1 stands just below the root."""
+        depth = max(len(self.ancestors(label)) - 1 for label in self.categories)
+        if level >= depth:
+            raise SchemaError(
+                f"Labels are recoded at level {level}, but the taxonomy has {depth} levels.",
+                f"Write a level from 1 to {depth - 1}; 1 is the coarsest."
+                if depth > 1
+                else "It is a flat list: merge labels with recode: {labels: …}.",
+            )
+        kept = dict.fromkeys(self.at_level(label, level) for label in self.categories)
+        if len(kept) < 2:
+            raise SchemaError(
+                f"At level {level} of the taxonomy all labels become one.", "Choose a deeper level."
+            )
+        needed = {above for label in kept for above in self.ancestors(label)}
+        return Taxonomy.build([edge for edge in self.edges() if edge.child in needed], kept)
+
     def ancestry(self) -> NDArray[np.bool_]:
         """Row c, column v: is node v in φ(category c)?"""
         places = {label: place for place, label in enumerate(self.nodes)}

@@ -204,6 +204,11 @@ def certify_statistics(made: StatisticsRelease, content: bytes, request: str) ->
     notes = list(plan.warnings)
     if made.pilot is not None:
         notes.append(f"A share of {as_text(specification.pilot)} of the budget paid for a pilot.")
+    notes += [
+        f"recoded before anything else: {a.name}: {a.recoded_in_words}"
+        for a in specification.schema.attributes
+        if a.is_recoded and a.name in specification.columns
+    ]
     if not private:
         notes.append("reproducible: not private")
     bounds = {}

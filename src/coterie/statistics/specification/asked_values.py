@@ -14,8 +14,9 @@ from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.filters import Between, Condition, Value
-from coterie.table.checked import MISSING_LABEL, step_of
+from coterie.table.checked import step_of
 from coterie.table.columns.column import canonical_number as canonical
+from coterie.table.columns.labels import MISSING_LABEL
 
 MISSING = "\x00missing"  # no text of a file or a filter
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}

@@ -14,6 +14,7 @@ function fit(row) {
     suggest: open && (["continuous", "integer"].includes(type) || LABELLED.includes(type)),
     missing: used, impute: of("missing") === "impute", marks: used, outside: open && RANGED.includes(type),
     decimals: open && type === "continuous", order: open && type === "categorical", weight: open,
+    recode: open && type !== "boolean",
     label: used, words: open && type !== "boolean", format: used,
     because: open && (RANGED.includes(type) || LABELLED.includes(type)),
     search: open && RANGED.includes(type), share: open && RANGED.includes(type) && of("search") !== "",

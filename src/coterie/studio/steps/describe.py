@@ -21,7 +21,8 @@ from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import given_options, source_of, ways
-from coterie.table.checked import category_column, same_columns
+from coterie.table.checked import same_columns
+from coterie.table.columns.labels import category_column
 from coterie.table.hidden_files import put_file
 
 router = APIRouter()

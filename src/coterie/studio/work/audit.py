@@ -79,7 +79,7 @@ def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) ->
         raise CertificateError(
             "The released data were changed since they were certified.", "Put the original file back."
         )
-    released = read_table(entry.data, table=entry.table, schema=schema.with_default_dialect)
+    released = read_table(entry.data, table=entry.table, schema=schema.of_release)
     order = _order(entry) if certificate.release.shuffled else None
     return coterie.audit(
         project.typed_table(), released, schema, certificate=certificate, order=order, **shared

@@ -67,6 +67,7 @@ class Semantics:
 
     taxonomy: Taxonomy
     ordered: Callable[[Semantics], Codes]
+    read: Callable[[pa.ChunkedArray], Codes]  # more cells of the same column
 
     @cached_property
     def distance(self) -> Floats:
