@@ -12,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import coterie
 from coterie.chain.synthesis import enforcement
@@ -19,7 +21,7 @@ from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.schema.attributes import Schema
 from coterie.table.checked import check
 from coterie.table.columns.column import CategoryColumn, NumericColumn
-from coterie.table.columns.places import as_held, as_rows
+from coterie.table.columns.places import as_held, as_rows, rows_like
 
 PROTECT: dict[str, Any] = {"role": "protect"}
 MONEY: dict[str, Any] = {**PROTECT, "domain": {"lower": 0, "upper": 50}, "decimals": 1}
@@ -213,6 +215,47 @@ def test_gaps_where_a_column_applies_follow_its_policy() -> None:
     job = columns.columns["job"]
     assert isinstance(job, CategoryColumn)
     assert ((job.codes == job.gap) == (table["age"] < 15)).all()
+
+
+RULES = [
+    "age < 15 -> status = single",
+    "status = widowed -> age >= 30 and end > start",
+    "end >= start",
+    "end - start <= 10",
+    "wages + pension <= 60",
+    "age > 65 -> pension >= 5 or wages = 0",
+    "total = wages + pension",
+    "not (age < 40 and wages > 45)",
+    "status != married -> start < 2015",
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.sampled_from(RULES), min_size=1), st.integers(0, 2**32), st.sampled_from([0, 3, 100]))
+def test_whatever_the_rules_and_the_rows(rules: set[str], seed: int, tries: int) -> None:
+    """Rows at random, of a model that knows nothing of the rules: all of them satisfy all rules in the end."""
+    schema = Schema.load(SCHEMA | {"rules": sorted(rules)})
+    columns = check(people(2), schema).columns
+    bound = enforcement.RowRules.of(schema, columns)
+    assert bound is not None
+    draw = np.random.default_rng(seed)
+
+    def value(name: str, count: int) -> Any:
+        column = columns[name]
+        if isinstance(column, CategoryColumn):
+            return draw.integers(0, column.label_count, count).astype(np.int32)
+        found = draw.uniform(column.domain.lower, column.domain.upper, count)
+        return np.round(found, 0 if column.step == 1 else 1)
+
+    measured = [name for name in columns if name not in schema.edit_rules.derived]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(enforcement, "TRIES", tries)
+        words = draw.integers(0, 2**63, 60).astype(np.uint64)
+        found = bound.enforced(
+            {name: value(name, 60) for name in measured}, words, lambda name, w, turns: value(name, len(w))
+        )
+    rows = rows_like({name: columns[name] for name in found}, found)
+    assert not schema.edit_rules.violated(rows).any()
 
 
 def test_places_and_columns_are_inverse() -> None:

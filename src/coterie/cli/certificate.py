@@ -86,6 +86,7 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         ("Untouched", ", ".join(certificate.kept) or "nothing"),
         ("Release", f"{counted(certificate.release.rows, 'row')}, sha256 {certificate.release.digest.value}"),
     ]
+    lines += [("Rule", f"every row satisfies: {rule}") for rule in certificate.rules]
     lines += [("Assumes", assumption) for assumption in promise.assumptions]
     lines += [
         ("Beside it", f"assumes that {assumption}")

@@ -104,7 +104,8 @@ class Method:
         if gaps and self.whole_table is None and not self.numeric.takes_gaps:
             raise ParameterError(
                 f"Method '{self.name}' has no proof for missing values of '{gaps[0]}'.",
-                "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`.",
+                "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`, and no "
+                "`not_applicable`.",
             )
 
     def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:

@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -157,11 +156,6 @@ def check_rules(rules: EditRules, attributes: Sequence[Attribute]) -> None:
 
 def witnesses(rules: EditRules, attributes: Sequence[Attribute]) -> tuple[Witnesses, ...]:
     """Of each set of columns that rules connect. Refused where rules contradict each other."""
-    return _witnesses(rules, tuple(attributes))
-
-
-@lru_cache(maxsize=16)
-def _witnesses(rules: EditRules, attributes: tuple[Attribute, ...]) -> tuple[Witnesses, ...]:
     known = {attribute.name: attribute for attribute in attributes}
     if any(known[name].type.ranged and known[name].domain is None for name in rules.columns):
         return ()  # a draft
