@@ -102,13 +102,13 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     page.sees("holds text that is not a number. The first is in row 4")
     page.click("More about age")
     page.fill("Texts that mean missing, one per line of age", "n.k.")
-    page.choose("Missing cells of age", "drop row")
+    page.choose("Missing cells of age", "impute")
     page.submit("Save and check the table")
     page.sees("values are outside its bounds")
     screenshot("describe-does-not-fit")
     page.fill("Upper bound of age", "120")
     page.submit("Save and check the table")
-    page.sees("1 of 60 rows are left out")
+    page.sees("Everything fits.")
 
 
 def test_a_spreadsheet_is_uploaded_and_another_sheet_read(page: Page, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
     tab_to("More about age")
     page.press(Keys.ENTER)
     tab_to("Missing cells of age")
-    page.press("d")  # drop row
+    page.press("i")  # impute
     tab_to("Role of code")
     page.press("k")  # keep
     tab_to("Labels, one per line of ward")

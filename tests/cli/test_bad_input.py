@@ -38,9 +38,9 @@ CASES: dict[str, tuple[dict[str, Any], int, list[str]]] = {
     "null": (
         {"data": "x,y\n1,1\n,2\n3,3\n", "schema": GOOD["schema"] + "  y: {role: identifier}\n"},
         4,
-        ["row 2", "own category", "drop row` makes a proof conditional"],
+        ["row 2", "own category", "`impute` puts a public value"],
     ),
-    "nan": ({"data": "x\n1\nnan\n3\n"}, 4, ["row 2", "own category", "drop row` makes a proof conditional"]),
+    "nan": ({"data": "x\n1\nnan\n3\n"}, 4, ["row 2", "own category", "`impute` puts a public value"]),
     "infinite": ({"data": "x\n1\ninf\n3\n"}, 4, ["infinity", "row 2"]),
     "outside": ({"data": "x\n1\n7777\n8888\n"}, 4, ["values outside", "clip"]),
     "no domain": (_schema("{lower: , upper: }"), 3, ["no domain", "bounds"]),

@@ -152,15 +152,6 @@ def test_mdav_groups_enormous_values() -> None:
     np.testing.assert_allclose(released, values)
 
 
-def test_rows_drop_for_gaps_in_kept_columns() -> None:
-    described = {"attributes": {**SCHEMA["attributes"], "n": {"role": "keep", "missing": "drop row"}}}
-    gaps = [float("nan"), None, *[1.0] * 18]
-    assert protect(TABLE.append_column("n", pa.array(gaps)), described, method="ir", k=5).table.num_rows == 18
-    described["attributes"]["n"]["missing_marks"] = ["?"]
-    marks = pa.array(["?", "", *["a"] * 18])
-    assert protect(TABLE.append_column("n", marks), described, method="ir", k=5).table.num_rows == 18
-
-
 @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "x" * 245 + ".csv", "loop.csv"])
 def test_names_that_cannot_be_used(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")

@@ -69,7 +69,7 @@ def mixed_schema() -> Schema:
                 "shade",
                 type=categorical,
                 categories=Categories(labels=LABELS, order=Order.FREQUENCY),
-                missing=Missing.DROP_ROW,
+                missing=Missing.IMPUTE,
             ),
             protect(
                 "grade", type=AttributeType.ORDINAL, categories=Categories(labels=("low", "mid", "high"))

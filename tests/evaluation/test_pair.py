@@ -13,7 +13,7 @@ from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.evaluation import all_measures
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import Settings
-from coterie.schema.attributes import Missing, Schema
+from coterie.schema.attributes import Schema
 
 SCHEMA = Schema.load(
     """
@@ -54,17 +54,6 @@ def test_all_measures_of_a_linked_release() -> None:
 def test_fewer_rows() -> None:
     with pytest.raises(DataError, match="80 usable rows and the release 79"):
         evaluate(table(), release().slice(1), SCHEMA)
-
-
-def test_rows_that_the_schema_drops_are_not_missed() -> None:
-    gaps = table().set_column(1, "x", pa.array([None, *table().column("x").to_pylist()[1:]]))
-    attributes = [
-        a.model_copy(update={"missing": Missing.DROP_ROW}) if a.name == "x" else a for a in SCHEMA.attributes
-    ]
-    schema = Schema(attributes=tuple(attributes))
-    released = protect(gaps, schema, method="ir", epsilon=1, k=5, seed=1).table
-    assert released.num_rows == 79
-    assert evaluate(gaps, released, schema, measures=["sse"]).measures["sse"].value is not None
 
 
 def test_a_missing_column_suggests_the_nearest() -> None:

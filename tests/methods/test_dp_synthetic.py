@@ -265,9 +265,9 @@ def test_other_methods_know_none_of_these(option: dict[str, Any]) -> None:
         protect({"x": [1, 2, 3]}, ONE, method="laplace", epsilon=1, **option)
 
 
-def test_other_methods_have_no_answer_for_missing_numbers() -> None:
-    with pytest.raises(CoterieError, match="missing"):
-        protect(TABLE, SCHEMA, method="laplace", epsilon=1)
+def test_methods_without_a_proof_for_missing_numbers_name_this_one() -> None:
+    with pytest.raises(CoterieError, match=r"missing.*dp-synthetic"):
+        protect(TABLE, SCHEMA, method="dp-ir", k=5, epsilon=1)
 
 
 @pytest.mark.parametrize("values", [[5] * 40, [0, 9], list(range(10)) * 3])

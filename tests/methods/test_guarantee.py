@@ -29,8 +29,8 @@ def _facts(**changes: object) -> Facts:
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_nothing_strengthens(method: object) -> None:
     before = method.promise(_facts())  # type: ignore[attr-defined]
-    for bounds, kept, rows, private in product([(), ("x",)], [(), ("z",)], [(), ("y",)], [True, False]):
-        facts = _facts(bounds_from_data=bounds, kept=kept, rows_may_drop=rows, private_noise=private)
+    for bounds, kept, private in product([(), ("x",)], [(), ("z",)], [True, False]):
+        facts = _facts(bounds_from_data=bounds, kept=kept, private_noise=private)
         after = settle(method.promise, facts)  # type: ignore[attr-defined]
         assert STRENGTH.index(after.status) <= STRENGTH.index(before.status)
         assert set(before.assumptions) <= set(after.assumptions)
@@ -48,13 +48,12 @@ def test_bounds_from_the_data_refute(name: str) -> None:
     assert after.value == "unbounded"
 
 
-@pytest.mark.parametrize(("change", "says"), [("kept", "untouched"), ("rows_may_drop", "dropped")])
 @pytest.mark.parametrize("name", ["laplace", "idp"])
-def test_kept_columns_and_dropped_rows_are_conditions(name: str, change: str, says: str) -> None:
-    after = settle(all_methods()[name].promise, _facts(**{change: ("z",)}))
+def test_kept_columns_are_conditions(name: str) -> None:
+    after = settle(all_methods()[name].promise, _facts(kept=("z",)))
     assert after.status is Status.CONDITIONAL
     assert "only if" in after.label
-    assert says in after.assumptions[-1]
+    assert "untouched" in after.assumptions[-1]
     assert "z" in after.assumptions[-1]
 
 

@@ -211,7 +211,7 @@ def test_internal_figures_are_marked_and_apart(
     assert figures["warning"].startswith("DO NOT PUBLISH")
     assert set(figures["attributes"]) == {"age", "income"}
     certificate = release.certificate.to_json()
-    for name in ("mean_squared_error", "variance_change", "zero_noise", "rows_dropped", "values_clipped"):
+    for name in ("mean_squared_error", "variance_change", "zero_noise", "values_clipped"):
         assert name not in certificate
 
 

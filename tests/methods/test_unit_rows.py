@@ -157,7 +157,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_that_leaves_tells_the_number_of_rows(delta: str | None, rows: int | None) -> None:
     """Readings apart, the release of 300 households is that of two, of one row, and of none at all."""
     schema = document()
-    schema["attributes"]["age"]["missing"] = "drop row"
+    schema["attributes"]["age"]["missing"] = "own category"
     if delta is None:
         schema["attributes"]["age"]["domain"]["source"] = "dp"
     seen, heard = [], []

@@ -124,20 +124,18 @@ def test_bounds_from_the_data_are_named(one_attribute: object) -> None:
     assert any("taken from the data" in note for note in certificate.notes)
 
 
-def test_the_number_of_dropped_rows_is_not_disclosed() -> None:
+def test_certificates_of_dropped_rows_are_still_read() -> None:
+    """Earlier versions had that policy: what they signed stays as it was."""
     attribute = Attribute(
-        name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=9), missing=Missing.DROP_ROW
+        name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=9), missing=Missing.IMPUTE
     )
-    schema = Schema(attributes=(attribute,))
-    tables = [[1.0, 2.0, 3.0], [1.0, None, 2.0, None, 3.0]]
-    plain = [
-        protect({"x": values}, schema, method="laplace", epsilon=1).certificate.model_dump(
-            exclude={"issued", "release"}
-        )
-        for values in tables
-    ]
-    assert plain[0] == plain[1]
-    assert plain[0]["guarantee"]["status"] == "conditional"
+    made = protect(
+        {"x": [1.0, 2.0]}, Schema(attributes=(attribute,)), method="laplace", epsilon=1
+    ).certificate
+    text = made.to_json().replace('"missing": "impute"', '"missing": "drop row"')
+    earlier = Certificate.from_json(text)
+    assert earlier.attributes[0].missing == "drop row"
+    assert earlier.to_json() == text
 
 
 # Seven digits and two decimals, not round: such a number does not occur in a certificate by chance.

@@ -13,7 +13,6 @@ from coterie.errors import DataError, SchemaError
 from coterie.schema.codebook import Variable, mark_range
 from coterie.table.checked import column_of
 from coterie.table.columns.cells import codes as codes_of
-from coterie.table.columns.cells import kept_gaps
 
 SEX = {
     "type": "categorical",
@@ -83,17 +82,6 @@ def test_ranges_of_numbers_are_missing_in_numbers_too(values: list[Any]) -> None
     )
     column = column_of(pa.chunked_array([pa.array(values)]), described["a"], described)
     np.testing.assert_array_equal(np.isnan(column.values), [False, True, True, True, False])
-
-
-def test_ranges_count_in_kept_columns() -> None:
-    attribute = Schema.load({"attributes": {"a": {"role": "keep", "missing_marks": ["97 to 99"]}}})["a"]
-    for cells in (["1", "98", "x", None], [1, 98, 5, None]):
-        assert kept_gaps(pa.chunked_array([pa.array(cells)]), attribute).tolist() == [
-            False,
-            True,
-            False,
-            True,
-        ]
 
 
 def test_it_is_written_and_read_back_as_it_stands() -> None:

@@ -20,7 +20,7 @@ coterie_schema: 1
 attributes:
   person: {role: identifier}
   age: {type: integer, role: protect, domain: {lower: 0, upper: 120}, unit: years, weight: 2}
-  income: {role: protect, domain: {lower: 0, upper: 1.5e5, source: data}, missing: drop row, outside: clip}
+  income: {role: protect, domain: {lower: 0, upper: 1.5e5, source: data}, missing: own category, outside: clip}
   region: {role: keep}
 """
 
@@ -40,7 +40,15 @@ def test_yaml_means_what_it_says() -> None:
     assert income.type is AttributeType.CONTINUOUS
     assert income.domain is not None
     assert income.domain.source is Source.DATA
-    assert (income.missing, income.outside) == (Missing.DROP_ROW, Outside.CLIP)
+    assert (income.missing, income.outside) == (Missing.OWN_CATEGORY, Outside.CLIP)
+
+
+def test_dropping_rows_is_no_policy_any_more() -> None:
+    """A schema of an earlier version is told what to write instead."""
+    with pytest.raises(
+        SchemaError, match=r"'x': `missing: drop row` is no policy.*`missing: own category`.*`impute`"
+    ):
+        Schema.load(_one("{role: protect, domain: {lower: 0, upper: 1}, missing: drop row}"))
 
 
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
@@ -64,7 +72,7 @@ attributes = st.builds(
     bounds,
     st.floats(1, 1e9),
     st.fractions(Fraction(1, 100), 100),
-    st.sampled_from([Missing.ERROR, Missing.DROP_ROW, Missing.IMPUTE]),
+    st.sampled_from(list(Missing)),
     st.sampled_from(Outside),
     st.sampled_from(Source),
 )

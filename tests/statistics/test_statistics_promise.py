@@ -54,15 +54,6 @@ def test_what_was_taken_from_the_data_is_not_proved_wherever_it_is_used(
     assert _promise(schema=schema, statistics=other).status is Status.PROVED  # not used: no matter
 
 
-def test_rows_dropped_for_a_gap_in_a_filters_column_are_a_condition() -> None:
-    schema = _schema(region={"missing": "drop row"})
-    found = _promise(schema=schema, statistics=COUNTS)
-    assert found.status is Status.CONDITIONAL
-    assert "which records miss a value in region is public" in found.label
-    free = _promise(schema=schema, statistics=COUNTS, neighbours="add-remove", records=None)
-    assert free.status is Status.PROVED  # the number of records is not public there
-
-
 def test_bounds_to_be_searched_for_are_refused() -> None:
     schema = _schema(age={"domain": {"lower": 0, "upper": 120, "source": "dp"}})
     with pytest.raises(SchemaError, match="statistics do not pay for"):

@@ -23,7 +23,7 @@ from coterie.promise.terms import loss_of
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project
-from coterie.studio.promise import promised, usable_records
+from coterie.studio.promise import promised
 from coterie.studio.words import in_plain_words
 from coterie.table.demo_population import demo_population, demo_schema
 
@@ -49,7 +49,7 @@ SCHEMAS = {
     "public": described(),
     "kept": described(role=Role.KEEP),
     "from data": described(domain=Domain(lower=16, upper=99, source=Source.DATA)),
-    "rows drop": described(missing=Missing.DROP_ROW),
+    "imputed": described(missing=Missing.IMPUTE),
 }
 
 
@@ -78,16 +78,6 @@ def test_optimal_groups_break_a_promise_also_on_the_page() -> None:
 def test_shares_sum_to_the_whole() -> None:
     found = promised(Choice(method="dp-synthetic", epsilon="0.7"), demo_schema(), 5000)
     assert sum(found.budget.shares.values()) + found.budget.dependence == found.cost
-
-
-def test_rows_with_gaps_do_not_count(studio: tuple[httpx.Client, StudioHome]) -> None:
-    ages = pa.array([None, None, *range(20, 78)], pa.int64())
-    table = PEOPLE.select(["person", "age", "income", "rent"]).set_column(1, "age", ages)
-    project = made_project(studio[1], table, SCHEMAS["rows drop"])
-    assert usable_records(project) == 58
-    choice = Choice(method="idp-cbls", epsilon="1", k=5)
-    release = protect(table, SCHEMAS["rows drop"], method="idp-cbls", epsilon="1", k=5)
-    assert promised(choice, project.schema(), usable_records(project)).guarantee == release.guarantee
 
 
 def test_nothing_is_chosen_at_first(studio: tuple[httpx.Client, StudioHome]) -> None:

@@ -317,7 +317,7 @@ def test_the_table_is_checked_against_the_description(visit: Visit) -> None:
             "outside": [1, 2, 300, 400],
             "cut": [1, 2, 300, 4],
             "gaps": [1, None, 3, 4],
-            "dropped": [1, None, 3, 4],
+            "filled": [1, None, 3, 4],
             "label": ["a", "b", "secret-value", "a"],
             "number": ["1", "2", "secret-value", "3"],
             "open": [1, 2, 3, 4],
@@ -332,7 +332,7 @@ def test_the_table_is_checked_against_the_description(visit: Visit) -> None:
                 "outside": bounds,
                 "cut": {**bounds, "outside": "clip"},
                 "gaps": bounds,
-                "dropped": {**bounds, "missing": "drop row"},
+                "filled": {**bounds, "missing": "impute"},
                 "label": {"type": "categorical", "role": "protect", "categories": {"labels": ["a", "b"]}},
                 "number": bounds,
                 "open": {"type": "integer", "role": "protect"},
@@ -349,7 +349,7 @@ def test_the_table_is_checked_against_the_description(visit: Visit) -> None:
         "2 values are outside its bounds",
         "1 value is outside its bounds: cut to them",
         "1 value is missing. Choose",
-        "1 value is missing: these rows are left out",
+        "1 value is missing: a public value stands in",
         "has values that are not among its labels",
         "holds text that is not a number",
         "still open",
@@ -386,3 +386,22 @@ def test_a_step_without_a_table_waits(visit: Visit) -> None:
 
     project = Project.new(visit[1].projects, "x", Origin(kind="demo", shown="x"))
     assert "Load a table first." in visit[0].get(f"/p/{project.id}/describe").text
+
+
+def test_rules_are_typed_checked_and_kept(visit: Visit) -> None:
+    bounds = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 99}}
+    table = pa.table({"age": [3, 40, 50, 60], "hours": [None, 40, 20, 0]})
+    project = made_project(visit[1], table, Schema.load({"attributes": {"age": bounds, "hours": bounds}}))
+    answer = sent(visit, project, rules="hours <= 80\nagee > 3")
+    assert "names a column that is not protected" in unescape(answer.text)
+    assert "agee" in answer.text, "what was typed is there again"
+    assert now(project).rules == ()
+    sent(visit, project, rules="hours <= 80\n", hours_not_applicable="age < 15", check="yes")
+    assert now(project).rules == ("hours <= 80",)
+    assert now(project)["hours"].not_applicable == "age < 15"
+    assert finished(visit[0], project, "describe")["state"] == "done"
+    page = unescape(visit[0].get(f"/p/{project.id}/describe").text)
+    assert "that is right where it does not apply" in page
+    assert "hours <= 80" in page
+    sent(visit, project, age_upper="98")  # a page that does not speak of rules leaves them as they were
+    assert now(project).rules == ("hours <= 80",)

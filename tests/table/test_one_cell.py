@@ -31,7 +31,7 @@ from coterie import Schema, protect
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.errors import CoterieError, DataError
 from coterie.schema.attributes import Missing
-from coterie.table.checked import check, column_of
+from coterie.table.checked import column_of
 from coterie.table.columns.column import CategoryColumn, NumericColumn
 from coterie.table.frames import to_arrow
 from coterie.table.reading import read_table
@@ -446,7 +446,7 @@ def test_codes_are_counted_whatever_stands_beside_them(make: Callable[[Table], A
         "type": "categorical",
         "role": "protect",
         "categories": {"labels": ["1", "2"]},
-        "missing": "drop row",
+        "missing": "impute",
     }
     schema = Schema.load({"attributes": {"c": labels}})
     for last in (2, None, float("nan"), 2.0, "2"):
@@ -463,7 +463,7 @@ def test_codes_are_counted_whatever_stands_beside_them(make: Callable[[Table], A
 MARKED = Schema(
     attributes=tuple(
         attribute.model_copy(
-            update={"missing": Missing.DROP_ROW, "missing_marks": (*mark.split("|"), "unknown")}
+            update={"missing": Missing.IMPUTE, "missing_marks": (*mark.split("|"), "unknown")}
         )
         for attribute, mark in zip(
             SCHEMA.attributes,
@@ -501,33 +501,6 @@ def test_a_type_is_named_without_its_fields(name: str) -> None:
     with pytest.raises(DataError, match=f"Column '{name}' holds struct, ") as caught:
         column_of(column, SCHEMA[name], SCHEMA)
     assert "Jane" not in str(caught.value)
-
-
-def test_a_mark_in_a_kept_column_drops_its_row_however_it_is_stored() -> None:
-    """Beside a word, -9 was a mark; among numbers it was not: one kept cell dropped the rows of others."""
-    schema = Schema.load(
-        {
-            "attributes": {
-                "n": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 9}},
-                "k": {"type": "integer", "role": "keep", "missing": "drop row", "missing_marks": ["-9"]},
-            }
-        }
-    )
-    cells = [1, -9, 3, None, 5]
-    stored = [
-        pa.array(cells),
-        pa.array(cells, pa.float64()),
-        pa.array(cells, pa.float64()).fill_null(float("nan")),
-        pa.array(cells, pa.decimal128(9, 2)),
-        pa.array(cells).dictionary_encode(),
-        pa.array([None if cell is None else str(cell) for cell in cells]),
-        pa.array([None if cell is None else str(cell) for cell in cells]).dictionary_encode(),
-    ]
-    for column in stored:
-        checked = check(pa.table({"n": range(5), "k": column}), schema)
-        assert checked.columns["n"].values.tolist() == [0, 2, 4], column.type  # type: ignore[union-attr]
-    nested = pa.array([[1], None, [3], [4], [5]])
-    assert check(pa.table({"n": range(5), "k": nested}), schema).records == 4
 
 
 @pytest.mark.parametrize("last", [pd.Timestamp("2020-01-01"), "2020-01-01"], ids=["typed", "objects"])

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie import Schema, protect
-from coterie.comparison.grid import Cell
-from coterie.comparison.results import promise
 from coterie.engines.out_of_core.release import protect_file
 from coterie.errors import ParameterError
 from coterie.methods import all_methods
-from coterie.methods.guarantee import Status
 from coterie.publication.staging import stage
 from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import released_field
@@ -515,61 +511,3 @@ def test_the_documented_types_are_those_released() -> None:
             ]
         )
     assert rows == expected
-
-
-@pytest.mark.parametrize("name", [name for name, method in all_methods().items() if method.adds_noise])
-def test_dropped_rows_are_never_called_proved(name: str) -> None:
-    """Their number follows from the data, so the promise rests on a condition."""
-    described = ranged("continuous", 0, 10)
-    cell = Cell(name, all_methods()[name].fixed_k or 5, Fraction(1))
-    certain, dropping = (
-        promise(cell, Schema.load({"attributes": {"x": {**described, "missing": missing}}}), 30)
-        for missing in ("error", "drop row")
-    )
-    assert dropping.status is not Status.PROVED
-    if certain.status is Status.PROVED:
-        assert dropping.status is Status.CONDITIONAL
-        assert any("which rows miss a value in x is public" in words for words in dropping.assumptions)
-
-
-def test_dropped_rows_are_conditional_in_memory_and_out_of_core(tmp_path: Path) -> None:
-    described = {**ranged("continuous", 0, 10), "missing": "drop row"}
-    schema = Schema.load({"attributes": {"x": described}})
-    table = pa.table({"x": [1.0] * 29 + [None]})
-    pq.write_table(table, tmp_path / "in.parquet")
-    inside = protect(table, schema, method="laplace", epsilon=1)
-    outside = protect_file(
-        tmp_path / "in.parquet",
-        schema,
-        method="laplace",
-        epsilon=1,
-        memory="4 GB",
-        scratch=tmp_path / "scratch",
-    )
-    assert inside.guarantee == outside.guarantee
-    assert inside.guarantee.status is Status.CONDITIONAL
-
-
-def test_a_kept_column_drops_the_same_rows_out_of_core(tmp_path: Path) -> None:
-    """NaN and the schema's marks are gaps in every engine."""
-    dropping = {"role": "keep", "missing": "drop row"}
-    schema = Schema.load(
-        {
-            "attributes": {
-                "x": ranged("continuous", 0, 10),
-                "weight": dropping,
-                "site": {**dropping, "missing_marks": ["?"]},
-            }
-        }
-    )
-    table = pa.table(
-        {"x": [1.0] * 6, "weight": [float("nan"), *[1.0] * 5], "site": ["a", "?", None, "a", "b", "b"]}
-    )
-    pq.write_table(table, tmp_path / "in.parquet")
-    options = {"method": "laplace", "epsilon": 1, "seed": 1}
-    inside = protect(table, schema, **options).table
-    outside = protect_file(
-        tmp_path / "in.parquet", schema, memory="4 GB", scratch=tmp_path / "scratch", **options
-    )
-    assert outside.table.read_all().equals(inside)
-    assert inside.num_rows == 3

@@ -130,18 +130,6 @@ def test_imputed_values_are_public_ones() -> None:
     assert named.columns["x"].values[1] == 2.0  # type: ignore[union-attr]
 
 
-def test_dropped_rows_go_from_every_column() -> None:
-    table = pa.table({"x": [1.0, None, 3.0, 4.0], "c": ["red", "blue", "blue", None], "note": list("abcd")})
-    described = schema(
-        x=number(missing="drop row"),
-        c=colour(missing="drop row"),
-        note={"role": "keep", "type": "categorical"},
-    )
-    release = protect(table, described, method="ir", epsilon=1, k=2, seed=1)
-    assert release.table.column("note").to_pylist() == ["a", "c"]
-    assert release.internal.rows_dropped == 2
-
-
 def test_the_default_is_to_refuse_gaps() -> None:
     with pytest.raises(DataError, match=r"'c' has missing values\. The first is in row 2"):
         released(pa.table({"c": ["red", None, "blue"]}), schema(c=colour()))
@@ -261,9 +249,13 @@ def test_mixed_tables_list_the_mechanism_of_each_attribute() -> None:
 
 def test_marks_of_missing_values() -> None:
     table = pa.table({"x": ["1", "?", "3", "4"], "c": ["red", "?", "n/a", "blue"]})
-    marked = {"missing_marks": ["?", "n/a"], "missing": "drop row"}
+    marked = {"missing_marks": ["?", "n/a"], "missing": "own category"}
     checked = check(table, schema(x=number(**marked), c=colour(**marked)))
-    assert checked.records == 2
+    numbers, codes = checked.columns["x"], checked.columns["c"]
+    assert isinstance(numbers, NumericColumn)
+    assert isinstance(codes, CategoryColumn)
+    assert np.isnan(numbers.values).tolist() == [False, True, False, False]
+    assert [codes.restore(codes.codes)[row].as_py() for row in range(4)] == ["red", None, None, "blue"]
     with pytest.raises(DataError, match="has missing values"):
         check(table, schema(x=number(missing_marks=["?"]), c=colour(**marked)))
 
@@ -360,10 +352,10 @@ def test_a_wide_domain_in_nanoseconds() -> None:
 
 def test_truth_values_in_any_spelling() -> None:
     described = schema(
-        b={"type": "boolean", "role": "protect", "missing_marks": ["n/a"], "missing": "drop row"}
+        b={"type": "boolean", "role": "protect", "missing_marks": ["n/a"], "missing": "own category"}
     )
     table = pa.table({"b": ["True", "False", "n/a", "yes", "no", "1"]})
-    assert released(table, described).num_rows == 5
+    assert released(table, described).num_rows == 6
 
 
 def test_labels_in_yaml_are_text_as_they_stand() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.errors import CoterieError, DataError, SchemaError
-from coterie.schema.attributes import AttributeType, Missing, Outside
+from coterie.schema.attributes import AttributeType, Outside
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import NumericColumn
 
@@ -107,30 +107,6 @@ def test_clipping_counts_and_stays_inside(values: list[float]) -> None:
     assert checked.values_clipped == {"x": len(outside)}
     kept = [value for value in values if 0 <= value <= 100_000]
     assert [value for value, was in zip(column, values, strict=True) if 0 <= was <= 100_000] == kept
-
-
-def test_incomplete_rows_are_dropped_from_all_columns() -> None:
-    schema = Schema(
-        attributes=(
-            Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=9), missing=Missing.DROP_ROW),
-            Attribute(name="y", role=Role.PROTECT, domain=Domain(lower=0, upper=9)),
-            Attribute(name="z", role=Role.KEEP, missing=Missing.DROP_ROW),
-            Attribute(name="i", role=Role.IDENTIFIER),
-        )
-    )
-    table = pa.table(
-        {"x": [1.0, None, 3.0, 4.0], "y": [1, 2, 3, 4], "z": ["a", "b", None, "d"], "i": [None] * 4}
-    )
-    checked = check(table, schema)
-    assert _numbers(checked, "x").tolist() == [1.0, 4.0]
-    assert _numbers(checked, "y").tolist() == [1.0, 4.0]
-    assert checked.kept["z"].to_pylist() == ["a", "d"]
-    assert (checked.records, checked.rows_dropped) == (2, 2)
-
-
-def test_too_few_complete_rows_are_refused() -> None:
-    with pytest.raises(DataError, match="Fewer than two rows"):
-        _check([1.0, None, None], missing=Missing.DROP_ROW)
 
 
 def test_columns_and_schema_must_agree() -> None:

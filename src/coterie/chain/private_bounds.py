@@ -15,7 +15,7 @@ from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Schema, Search, Source
 from coterie.table.checked import Checked
-from coterie.table.columns.column import Column, NumericColumn
+from coterie.table.columns.column import Column, NumericColumn, present
 
 # The public candidates for a bound: a geometric grid for numbers, an even one for dates. No data are read.
 
@@ -70,7 +70,7 @@ def private_domain(
     """
     grid, each = candidates(attribute, widest), _a_side(widest, epsilon)
     beyond = values_beyond(attribute, widest, epsilon, len(values) if records is None else records, len(grid))
-    ordered = np.sort(values)
+    ordered = np.sort(present(values))  # gaps lie beyond no bound
     lower, upper = widest.lower, widest.upper
     if widest.search is not Search.LOWER:
         above = len(ordered) - np.searchsorted(ordered, grid, side="right")
@@ -148,11 +148,15 @@ def pay_for_bounds(
     for name, column in checked.columns.items():
         if not isinstance(column, NumericColumn) or column.domain.source is not Source.DP:
             continue
+        if name not in shares:  # derived: its domain follows from others
+            continue
         spent[name] = shares[name] * column.domain.price
         each = spent[name] / rows_per_unit
         found = private_domain(column.values, column.attribute, column.domain, each, sampler, records)
         values = np.clip(column.values, found.lower, found.upper)
-        clipped[name] = clipped.get(name, 0) + int(np.count_nonzero(values != column.values))
+        clipped[name] = clipped.get(name, 0) + int(
+            np.count_nonzero(present(values) != present(column.values))
+        )
         uncut.setdefault(name, column)
         attribute = column.attribute.model_copy(update={"domain": found})
         columns[name] = replace(column, attribute=attribute, values=values, domain=found)

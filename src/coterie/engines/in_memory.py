@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped, Noisy, record_values, released_table
 from coterie.chain.noise.sampler import Sampler, shuffled_order
@@ -20,6 +18,8 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
 from coterie.chain.synthesis import raking
+from coterie.chain.synthesis.enforcement import RowRules
+from coterie.engines.internal_figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
@@ -27,143 +27,22 @@ from coterie.engines.whole_table import (
     measurements_of,
     synthesised,
 )
-from coterie.errors import ParameterError, counted
+from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import (
-    CategoryColumn,
-    Column,
     NumericColumn,
-    in_label_order,
     released_field,
-    semantic_distance,
-    squared_error,
-    variance_change,
 )
 from coterie.table.digest import table_digest
-from coterie.table.estimates import EstimatePair, compared
 from coterie.table.frames import to_arrow
 from coterie.table.units import KEY_WORDS, bounded_units
-
-# Internal figures: what the release cost, computed from the original data. Never to be published.
-
-WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseFigures:
-    """What is known once the noise is drawn."""
-
-    zero_noise_share: float  # clusters whose noise has scale 0
-    effective_multiplier: float | None  # idp-cbls only: how many ε_a the replaced minimum or maximum costs
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeFigures:
-    """Numbers have an error in variances; categories a mean semantic distance (Sánchez et al. 2016, eq. 3).
-
-    Synthetic columns are compared in sorted order.
-    """
-
-    mean_squared_error: float | None
-    variance_change: float | None  # Sánchez et al. 2016, §4.2: |σ² − σ'²|/σ²
-    mean_semantic_distance: float | None
-    zero_noise_share: float
-    effective_multiplier: float | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class InternalFigures:
-    """What the steward may know and nobody else: computed from the original data."""
-
-    rows_dropped: int
-    values_clipped: dict[str, int]
-    attributes: dict[str, AttributeFigures]
-    row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
-    estimates: list[EstimatePair] | None = None  # by the weight and without, where there is one
-
-    def __repr__(self) -> str:
-        told = f"{counted(len(self.attributes), 'attribute')}, {counted(self.rows_dropped, 'row')} dropped"
-        return f"<InternalFigures: {told}; do not publish>"
-
-    def to_dict(self) -> dict[str, Any]:
-        content = {"warning": WARNING, **asdict(self)}
-        return {name: value for name, value in content.items() if name != "estimates" or value is not None}
-
-
-def noise_figures(grouped: Grouped) -> NoiseFigures:
-    return NoiseFigures(
-        zero_noise_share=float(np.mean(grouped.sensitivity == 0)),
-        effective_multiplier=grouped.mechanism.multiplier(grouped.centroids),
-    )
-
-
-def internal_figures(
-    checked: Checked,
-    released: Mapping[str, NDArray[Any]],
-    noise: Mapping[str, NoiseFigures],
-    *,
-    synthetic: bool,
-    order: Whole | None,
-    weight: str | None = None,
-    raked: Floats | None = None,
-) -> InternalFigures:
-    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`.
-
-    `raked`: the weights of the release, where they were made from public totals.
-    """
-    attributes = {
-        name: _attribute(checked.as_they_were(name), values, noise[name], synthetic=synthetic)
-        for name, values in released.items()
-    }
-    row_order = None if order is None else order.tolist()
-    estimates = None
-    if weight is not None:
-        before = {name: checked.as_they_were(name) for name in released}
-        after = {name: _with_values(before[name], values) for name, values in released.items()}
-        weights = (None, raked) if raked is not None else (before[weight].position, released[weight])
-        estimates = compared(before, after, weights, weight)
-    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order, estimates)
-
-
-def _with_values(column: Column, values: NDArray[Any]) -> Column:
-    if isinstance(column, CategoryColumn):
-        return replace(column, codes=values)
-    return replace(column, values=values)
-
-
-def _attribute(
-    column: Column, released: NDArray[Any], noise: NoiseFigures, *, synthetic: bool
-) -> AttributeFigures:
-    if isinstance(column, CategoryColumn):
-        if not len(column.codes):
-            return AttributeFigures(None, None, None, **asdict(noise))
-        if synthetic:
-            column = replace(column, codes=in_label_order(column, column.codes))
-            released = _as_many(in_label_order(column, released), len(column.codes))
-        return AttributeFigures(None, None, semantic_distance(column, released), **asdict(noise))
-    original = column.values
-    if not len(original):
-        return AttributeFigures(None, None, None, **asdict(noise))
-    if synthetic:
-        original, released = np.sort(original), _as_many(np.sort(released), len(original))
-    figures = squared_error(original, released), variance_change(original, released), None
-    return AttributeFigures(*figures, **asdict(noise))
-
-
-def _as_many(ordered: NDArray[Any], count: int) -> NDArray[Any]:
-    """`count` values at even places of an ordered column: synthetic rows may be more or fewer than the records."""
-    if len(ordered) == count:
-        return ordered
-    return np.asarray(ordered[(np.arange(count) * 2 + 1) * len(ordered) // (2 * count)])
-
 
 Progress = Callable[[str], None]
 
@@ -239,6 +118,7 @@ def protect_table(
     records = known_records(checked.records, budget, sampler)
     shuffle = shuffle or schema.unit is not None
     k = recipe.check_k(k, records, budget.mean)
+    rules = RowRules.of(schema, checked.columns) if recipe.whole_table is not None else None
     paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
@@ -246,8 +126,9 @@ def protect_table(
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
+        measured = {name: checked.columns[name] for name in budget.shares}
         found, budget = synthesised(
-            recipe.whole_table, checked.columns, records, budget, sampler, rows, target, progress
+            recipe.whole_table, measured, records, budget, sampler, rows, target, progress, rules
         )
         records = found.records
         figures = dict.fromkeys(checked.columns, NoiseFigures(0.0, None))
@@ -290,6 +171,7 @@ def protect_table(
             checked,
             {name: values for name, (values, _) in results.items()},
             figures,
+            schema.edit_rules,
             synthetic=recipe.synthetic,
             order=order,
             weight=None if schema.weight is None else schema.weight.name,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.synthesis.accountant import Accountant, Currency
 from coterie.chain.synthesis.decimals import decimal_counts
+from coterie.chain.synthesis.enforcement import RowRules
 from coterie.chain.synthesis.measurements import measurements_table
 from coterie.chain.synthesis.synthesiser import CodedRecords, Measures
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable, target_number
@@ -23,7 +24,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Role, Schema
-from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def check_options(method: Method, schema: Schema, rows: int | None, target: str 
             )
     if target is not None and not isinstance(target, str):
         raise ParameterError("The target is not the name of an attribute.", "Give the name of one attribute.")
-    target_number([attribute.name for attribute in schema.protected], target)
+    target_number([attribute.name for attribute in method.measured(schema)], target)
 
 
 def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
@@ -160,6 +161,7 @@ def drawn_from(
     rows: int | None,
     target: str | None,
     built: Callable[[float], None] = lambda share: None,
+    rules: RowRules | None = None,
 ) -> tuple[Drawn, Budget]:
     """The model of `count` records, and how the budget was shared out. `columns` are read for what they declare."""
     budget.check_records(count)
@@ -172,7 +174,7 @@ def drawn_from(
         records.measures(coded), coded, count, wanted, parts, accountant, target_number(names, target), built
     )
     built(1.0)
-    return drawn, shared_out(budget, parts)
+    return replace(drawn, names=tuple(names), rules=rules), shared_out(budget, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,11 @@ class _InMemory:
     progress: Callable[[str], None]
 
     def decimals(self, asked: Sequence[int]) -> list[Whole]:
-        return [decimal_counts(self.columns[number].position) for number in asked]
+        return [
+            decimal_counts(column.values)
+            for column in map(self.columns.__getitem__, asked)
+            if isinstance(column, NumericColumn)
+        ]
 
     def measures(self, coded: Sequence[CodedColumn]) -> CodedRecords:
         sizes = tuple(column.cells.size for column in coded)
@@ -203,6 +209,7 @@ def synthesised(
     rows: int | None = None,
     target: str | None = None,
     progress: Callable[[str], None] | None = None,
+    rules: RowRules | None = None,
 ) -> tuple[Synthesised, Budget]:
     """Over columns in memory; and how the budget was shared out. `records` is the number that is known.
 
@@ -218,11 +225,10 @@ def synthesised(
             done += 1
 
     here = _InMemory(list(columns.values()), told)
-    drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target, built)
+    drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target, built, rules)
     count = better_known_records(records, budget, drawn, sampler)
-    values = {}
-    for number, name in enumerate(columns):
-        values[name] = drawn.values(number, 0, count if rows is None else rows, sampler)
+    values = drawn.rows(0, count if rows is None else rows, sampler)
+    for name in names:
         told(name)
     return Synthesised(values, drawn, without_records(columns.values()), count), shared
 

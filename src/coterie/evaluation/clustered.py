@@ -36,8 +36,8 @@ class OriginalNumbers:
 
     @cached_property
     def gaps(self) -> bool:
-        """Whether values are missing: then records are measured one by one."""
-        return bool(np.isnan(self.records).any())
+        """Whether values may be missing, here or in a release: then records are measured one by one."""
+        return any(source.gaps for source in self.sources)
 
     @cached_property
     def ordered(self) -> Floats:

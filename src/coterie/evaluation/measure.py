@@ -113,7 +113,7 @@ def _weights(
     found: Floats | None = None
     if weight.name in before.columns:
         found = _values(before.columns[weight.name])
-    elif weight.name in original.column_names and not before.rows_dropped:
+    elif weight.name in original.column_names:
         found = numeric_column(original.column(weight.name), weight).values
     return found if found is not None and bool((found > 0).all()) else None, after
 
@@ -125,7 +125,7 @@ def _values(column: Column) -> Floats:
 
 def as_they_are(table: pa.Table, schema: Schema) -> Checked:
     """The columns as they are, not as a policy would clip or refuse them; then the declared domain again."""
-    opened = schema.model_copy(update={"attributes": tuple(map(_opened, schema.attributes))})
+    opened = schema.model_copy(update={"attributes": tuple(map(_opened, schema.attributes)), "rules": ()})
     checked = check(table, opened)
     for name, column in checked.columns.items():
         if isinstance(column, NumericColumn) and schema[name].type.ranged:
@@ -137,6 +137,8 @@ def as_they_are(table: pa.Table, schema: Schema) -> Checked:
 
 
 def _opened(attribute: Attribute) -> Attribute:
+    if attribute.not_applicable is not None:  # gaps are where they are
+        attribute = attribute.model_copy(update={"missing": Missing.OWN_CATEGORY, "not_applicable": None})
     if not (attribute.is_protected and attribute.type.ranged):
         return attribute
     widest = 2.0**53 if attribute.type is AttributeType.DATE else LARGEST_BOUND

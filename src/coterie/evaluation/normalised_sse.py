@@ -8,11 +8,11 @@ import numpy as np
 from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import NumericColumn, squared_errors
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return float(np.sum((released - column.values) ** 2))
+    return float(np.sum(squared_errors(column.values, released)))
 
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:

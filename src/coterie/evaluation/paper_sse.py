@@ -13,12 +13,12 @@ from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.column import NumericColumn, in_variances, squared_error, variance
+from coterie.table.columns.column import NumericColumn, in_variances, spread, squared_error
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     once = squared_error(column.values, released)
-    return float(in_variances(np.float64(once), float(variance(column.values))))
+    return float(in_variances(np.float64(once), spread(column.values)))
 
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:

@@ -13,12 +13,13 @@ from coterie.evaluation.clustered import OriginalNumbers, ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.semantic_distance import from_drawn, from_labels
 from coterie.schema.arrays import Floats, Whole
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import NumericColumn, missed
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     units = OriginalNumbers.of([column]).error_unit(column.values[None])[0]
-    return float(np.mean(np.abs(column.values - released) / units))
+    errors = np.abs(column.values - released) / units
+    return float(np.mean(missed(errors, column.values, released, 1.0)))
 
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coterie.chain.mechanism.categorical import EVERY_CLUSTER
-from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids, noisy_majority
 from coterie.chain.sensitivity import DOMAIN_OVER_K_EACH
 from coterie.methods.grouping import INSENSITIVE_MDAV
 from coterie.methods.guarantee import Facts, Guarantee
@@ -32,7 +32,7 @@ METHOD = Method(
     title="insensitive multivariate groups with noise for all centroids at once",
     papers="Sánchez et al. 2016, §2.4 and §4.4",
     grouping=INSENSITIVE_MDAV,
-    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K_EACH),
+    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K_EACH, gaps=noisy_majority),
     categorical=EVERY_CLUSTER,
     promise=_promise,
     why=(

@@ -175,7 +175,7 @@ def corner_key(columns: Sequence[Column]) -> Floats:
             lower.append(0.0)
             upper.append(float(column.distance.max()) or 1.0)
         else:
-            points.append(column.values)
+            points.append(column.complete(column.domain.middle))
             lower.append(column.domain.lower)
             upper.append(column.domain.upper)
     return distance_from_corner(np.column_stack(points), np.array(lower), np.array(upper))

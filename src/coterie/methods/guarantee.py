@@ -59,7 +59,10 @@ class Facts:
     parameters_from_data: bool = False  # method, ε and k: chosen by comparing results on these data
     parameters_public_because: str = ""
     sizes_from_data: bool = False
-    rows_may_drop: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()  # protected attributes of which missing is an outcome
+    rules: tuple[str, ...] = ()  # of the schema, edit rules and what is not applicable
+    rules_hold: bool = False  # whether every released row satisfies them
+    derived: tuple[tuple[str, str], ...] = ()  # attributes that are computed from others, and the rule
     labelled: tuple[str, ...] = ()  # protected attributes whose values are labels without a number
     taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
     shuffled: bool = False
@@ -186,11 +189,6 @@ def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
     if facts.unit is not None and facts.unit.above is Above.REFUSE:
         guarantee = _under(
             guarantee, f"no {facts.unit.word} has more than {facts.unit.at_most} rows (else it was refused)"
-        )
-    if facts.rows_may_drop and facts.unit is None:  # a unit may lose rows: their number is private
-        names = ", ".join(facts.rows_may_drop)
-        guarantee = _under(
-            guarantee, f"which rows miss a value in {names} is public (such rows were dropped)"
         )
     if facts.parameters_from_data and guarantee.rests_on_noise:
         guarantee = _under(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coterie.chain.mechanism.categorical import PER_RECORD
-from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids, randomised_response
 from coterie.chain.sensitivity import DOMAIN_OVER_K
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.guarantee import Facts, Guarantee
@@ -23,7 +23,7 @@ METHOD = Method(
     title="plain Laplace noise on every value",
     papers="Sánchez et al. 2016, §3.3; Sánchez et al. (univariate), §5; Soria-Comas et al. (iDP), §4.1",
     grouping=EACH_ALONE,
-    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
+    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K, gaps=randomised_response),
     categorical=PER_RECORD,
     promise=_promise,
     why="One record changes one value of each attribute by at most Δ; the attributes' shares of ε add up.",

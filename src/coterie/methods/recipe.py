@@ -14,7 +14,7 @@ from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 from coterie.methods.guarantee import Promise
-from coterie.schema.attributes import Missing, Role, Schema
+from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
@@ -59,6 +59,11 @@ class Method:
         """Whether rows stand for nobody."""
         return self.synthesis is not None or self.whole_table is not None
 
+    def measured(self, schema: Schema) -> tuple[Attribute, ...]:
+        """The protected attributes whose values are read. Rows that are drawn have their derived ones computed."""
+        derived = schema.edit_rules.derived if self.whole_table is not None else frozenset()
+        return tuple(attribute for attribute in schema.protected if attribute.name not in derived)
+
     def cost(self, epsilon: Fraction, attributes: int) -> Fraction:
         """The ε that all the noise together is calibrated for: it stands on the certificate."""
         return epsilon if self.splits_budget else attributes * epsilon
@@ -95,12 +100,11 @@ class Method:
                 f"Method '{self.name}' releases a row for each record, and `totals` are for synthetic rows.",
                 "Choose dp-synthetic, or take `totals` out of the schema: then the weight is protected like other numbers.",
             )
-        gaps = [a.name for a in schema.protected if a.missing is Missing.OWN_CATEGORY and not a.type.labelled]
-        if gaps and self.whole_table is None:
+        gaps = [a.name for a in schema.protected if a.gaps and not a.type.labelled]
+        if gaps and self.whole_table is None and not self.numeric.takes_gaps:
             raise ParameterError(
-                f"Method '{self.name}' has no answer for missing values of '{gaps[0]}'.",
-                "`missing: own category` of numbers, dates and ordered labels is for dp-synthetic: choose that method, or "
-                "write `missing: impute`. `drop row` makes a proof conditional.",
+                f"Method '{self.name}' has no proof for missing values of '{gaps[0]}'.",
+                "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`.",
             )
 
     def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:

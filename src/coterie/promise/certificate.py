@@ -100,7 +100,7 @@ class CertifiedAttribute(Frozen):
     caution: str | None = None
     domain: Bounds | None = None
     categories: CertifiedLabels | None = None
-    missing: Missing | None = None
+    missing: Missing | Literal["drop row"] | None = None  # rows were dropped up to version 0.1 only
     missing_marks: tuple[str, ...] = ()
     imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
@@ -253,6 +253,7 @@ class Certificate(Signable):
     number_of_rows: NumberOfRows | None = None
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
+    rules: tuple[str, ...] = ()  # public ones that every released row satisfies, at no cost
     sampler: str
     reproducible: bool
     notes: tuple[str, ...]
@@ -262,7 +263,8 @@ class Certificate(Signable):
     @model_serializer(mode="wrap")
     def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = write(self)
-        return {name: value for name, value in content.items() if value or name != "number_of_rows"}
+        later = ("number_of_rows", "rules")
+        return {name: value for name, value in content.items() if value or name not in later}
 
     def __repr__(self) -> str:
         promise = self.guarantee

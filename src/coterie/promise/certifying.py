@@ -68,6 +68,7 @@ def certify(
         number_of_rows=_number_of_rows(counting, facts),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
+        rules=facts.rules if facts.rules_hold else (),
         sampler=_noise(method, sampler, facts),
         reproducible=not facts.private_noise,
         notes=(
@@ -146,11 +147,13 @@ def _attribute(
     if not attribute.is_protected:
         return CertifiedAttribute(**known)
     mechanism = method.categorical if attribute.type.labelled else method.numeric
+    rule = dict(facts.derived).get(attribute.name)
+    derived = None if rule is None else f"not measured: {rule}"
     return CertifiedAttribute(
         **known,
-        **(_part(shares[attribute.name], facts) if method.adds_noise else {}),
-        mechanism=f"{method.grouping.name} · {mechanism.stages}",
-        caution=mechanism.caution,
+        **(_part(shares[attribute.name], facts) if method.adds_noise and derived is None else {}),
+        mechanism=derived or f"{method.grouping.name} · {mechanism.stages}",
+        caution=mechanism.caution if derived is None else None,
         domain=_bounds(attribute, bounds.get(attribute.name)),
         categories=_labels(attribute, tree),
         missing=attribute.missing,
@@ -235,8 +238,14 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
-    if facts.rows_may_drop:
-        notes.append("rows with missing values, if any, were dropped; their number is not disclosed here")
+    if facts.rules and not facts.rules_hold:
+        notes.append(
+            "the schema's rules are not enforced: noise is drawn value by value, so rows of the release violate some"
+        )
+    if facts.gaps:
+        notes.append(
+            f"missing is an outcome of {', '.join(facts.gaps)}: measured and released like another, an empty cell"
+        )
     return tuple(notes)
 
 

@@ -17,7 +17,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Missing, Role, Schema, Source
+from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -47,7 +47,7 @@ class Budget:
         """Together exactly ε (or m·ε, where a method does not split it). A method without noise needs no ε."""
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
-        weights = {attribute.name: attribute.weight for attribute in schema.protected}
+        weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
         dependence = method.dependence(total, len(weights))
         if schema.unit is not None:
             counting = total * COUNTING
@@ -218,7 +218,8 @@ def facts_of(
     clipped: bool = True,
 ) -> Facts:
     """What the promise may depend on: all of it declared, or visible in the release."""
-    parameters = schema.parameters
+    parameters, rules = schema.parameters, schema.edit_rules
+    measured = {attribute.name for attribute in method.measured(schema)}
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     return Facts(
         epsilon=epsilon,
@@ -234,11 +235,10 @@ def facts_of(
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
-        rows_may_drop=tuple(
-            a.name
-            for a in schema.attributes
-            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-        ),
+        gaps=tuple(a.name for a in schema.protected if a.gaps),
+        rules=rules.texts,
+        rules_hold=method.whole_table is not None,
+        derived=tuple((step.column, step.text) for step in rules.steps if step.column not in measured),
         labelled=tuple(a.name for a in schema.protected if a.type.labelled),
         taxonomies=tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled),
         shuffled=shuffled,

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from coterie.engines.in_memory import InternalFigures
+from coterie.engines.internal_figures import InternalFigures
 from coterie.errors import ParameterError, counted
 from coterie.methods.guarantee import Guarantee
 from coterie.promise.certificate import Certificate, Digest

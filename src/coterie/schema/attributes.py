@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -26,25 +25,16 @@ from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
 from coterie.schema.recoding import Recodable, apply_recoding
+from coterie.schema.roles import Missing as Missing
+from coterie.schema.roles import Outside as Outside
 from coterie.schema.roles import Role as Role
+from coterie.schema.rule_checks import check_rules, read_rules
+from coterie.schema.rules import EditRules
 from coterie.schema.unit import PrivacyUnit, check_unit
 from coterie.schema.weight import Totals, check_weight, check_weights
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
-
-
-class Missing(StrEnum):
-    ERROR = "error"
-    DROP_ROW = "drop row"
-    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
-    OWN_CATEGORY = "own category"
-    IMPUTE = "impute"  # a public value of the domain stands in
-
-
-class Outside(StrEnum):
-    ERROR = "error"
-    CLIP = "clip"
 
 
 class Attribute(Recodable):
@@ -62,7 +52,8 @@ class Attribute(Recodable):
         The public range of numbers, dates and timestamps.
     categories : dict, optional
         The public labels, or the taxonomy that has them.
-    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format, recode : optional
+    unit, decimals, weight, missing, missing_marks, impute, outside, label, value_labels, format, recode, \
+not_applicable : optional
         As in a schema file: see the page Describe a table.
 
     Examples
@@ -86,6 +77,8 @@ class Attribute(Recodable):
     # Default: the middle of the domain, the most central label.
     impute: Annotated[str | int | float | None, BeforeValidator(as_written)] = None
     outside: Outside = Outside.ERROR
+    # A condition such as "age < 15": cells of such rows are empty, and of no others (coterie.schema.rules).
+    not_applicable: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="before")
     @classmethod
@@ -128,7 +121,7 @@ class Attribute(Recodable):
         labels = self.categories.labels if self.categories is not None else None
         check_codes(self.value_labels, labels, self.missing_marks)
         if self.role is Role.WEIGHT:
-            check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR)
+            check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR or self.gaps)
         apply_recoding(self)
         return self
 
@@ -155,6 +148,11 @@ class Attribute(Recodable):
                 f"Attribute '{self.name}' is protected but its labels are not declared.",
                 "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
             )
+
+    @property
+    def gaps(self) -> bool:
+        """Whether *missing* is an outcome that is measured and released."""
+        return self.missing is Missing.OWN_CATEGORY or self.not_applicable is not None
 
     @property
     def is_public(self) -> bool:
@@ -211,6 +209,8 @@ class Schema(Frozen):
     ----------
     attributes : sequence of Attribute
         The columns. `schema["age"]` is one of them.
+    rules : sequence of str, optional
+        Edit rules such as "age < 15 -> status = single": see the page Missing values and edit rules.
 
     Examples
     --------
@@ -225,6 +225,7 @@ class Schema(Frozen):
     parameters: Parameters | None = None
     dialect: Dialect = Dialect()  # of text files
     unit: PrivacyUnit | None = None  # None: every row is a person
+    rules: tuple[str, ...] = ()  # what every row satisfies, as public knowledge says (coterie.schema.rules)
     totals: Totals | None = None  # what the weights of synthetic rows add up to
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
@@ -235,8 +236,13 @@ class Schema(Frozen):
         if twice:
             raise ValueError(f"described twice: {', '.join(twice)}")
         check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
+        check_rules(self.edit_rules, self.protected)
         check_weights(self.attributes, self.totals)
         return self
+
+    @property
+    def edit_rules(self) -> EditRules:
+        return read_rules(self.rules, self.protected, None if self.unit is None else self.unit.column)
 
     def with_role(self, role: Role) -> tuple[Attribute, ...]:
         return tuple(attribute for attribute in self.attributes if attribute.role is role)

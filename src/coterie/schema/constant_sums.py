@@ -50,7 +50,9 @@ def _sums_of(table: pa.Table) -> dict[str, str]:
                 continue
             if names[last - 1] not in found and _holds(table.select(names[first:last]), "=" in shown):
                 found[names[last - 1]] = (
-                    f"{shown}: from the data, confirm. Drop one of them, or write it as a rule."
+                    f"{shown}: from the data, confirm. Drop one of them, or write it under `rules:`, the total first."
+                    if "=" in shown
+                    else f"{shown}: from the data, confirm. Drop one of them."
                 )
     return found
 

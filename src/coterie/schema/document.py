@@ -85,7 +85,7 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _n
 
 
 SCHEMA_VERSION = 1
-_TOP = ("coterie_schema", "dialect", "unit", "totals", "attributes", "parameters")
+_TOP = ("coterie_schema", "dialect", "unit", "totals", "attributes", "rules", "parameters")
 
 
 def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
@@ -165,11 +165,23 @@ def schema_from(document: object) -> Schema:
                 "parameters": document.get("parameters"),
                 "dialect": document.get("dialect") or {},
                 "unit": document.get("unit"),
+                "rules": _rules(document.get("rules")),
                 "totals": document.get(_TOTALS),
             }
         )
     except ValidationError as error:
         raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
+
+
+def _rules(content: object) -> tuple[str, ...]:
+    if content is None:
+        return ()
+    if not isinstance(content, list) or not all(isinstance(rule, str) for rule in content):
+        raise SchemaError(
+            "The rules are not a list of texts.",
+            "Write one per line, such as `- age < 15 -> status = single`; one with a colon in quotes.",
+        )
+    return tuple(rule.strip() for rule in content)
 
 
 def schema_document(schema: Schema) -> dict[str, Any]:
@@ -185,6 +197,7 @@ def schema_document(schema: Schema) -> dict[str, Any]:
         ),
         **({} if schema.totals is None else {_TOTALS: schema.totals.document()}),
         "attributes": attributes,
+        **({"rules": list(schema.rules)} if schema.rules else {}),
     }
     if schema.parameters is not None:  # at the end: the studio's results do not depend on it
         document["parameters"] = schema.parameters.model_dump(mode="json", exclude_none=True)
@@ -220,6 +233,12 @@ def _attribute(name: str, content: object) -> Attribute:
         raise SchemaError(
             f"Attribute '{name}' has no role.",
             "Write `role: protect` (goes through the method), `identifier` (dropped), `keep` (untouched) or `weight`.",
+        )
+    if content.get("missing") == "drop row":
+        raise SchemaError(
+            f"Attribute '{name}': `missing: drop row` is no policy any more: who has gaps would have to be public.",
+            "Write `missing: own category`, which counts missing as an outcome and releases it, or `impute`, which puts a "
+            "public value in its place.",
         )
     domain, categories = content.get("domain"), content.get("categories")
     if isinstance(domain, Mapping) and domain.get("lower") is None and domain.get("upper") is None:

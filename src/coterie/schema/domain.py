@@ -304,6 +304,10 @@ class Domain(Public):
         """Δ, exactly: the difference of the two doubles."""
         return _width(self.lower, self.upper)
 
+    @property
+    def middle(self) -> float:
+        return self.lower + (self.upper - self.lower) / 2
+
     def limits(self, step: float | None) -> tuple[float, float]:
         """The smallest and the largest value that may be released: whole multiples of the step, where any lie inside."""
         found = None if step is None else multiples(self.lower, self.upper, step)

@@ -39,8 +39,8 @@ _OPENING = f"""\
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
 # value_labels: what codes mean, in words: {{1: male, 2: female}}.
-# missing: error, own category (an outcome of its own; numbers, dates and ordinal: dp-synthetic only),
-#   impute (a public value stands in; `impute:` names it) or drop row (makes a proof conditional).
+# missing: error, own category (an outcome like another, released as an empty cell)
+#   or impute (a public value stands in; `impute:` names it).
 #   missing_marks: ["?", "97 to 99"] names texts and numbers that mean 'missing'; an empty cell always does.
 # outside (a value beyond the domain): error or clip.
 # At the top, where they apply: unit (rows that belong to one person or household) and totals (public totals that
@@ -225,9 +225,7 @@ def _attribute(
     if guess.marks:
         lines += f"    missing_marks: {_flow(list(guess.marks))}  # {_FOUND}\n"
     if column.null_count or guess.marks:
-        lines += (
-            "    # It has gaps: `missing: own category` counts them as an outcome (numbers: dp-synthetic).\n"
-        )
+        lines += "    # It has gaps: `missing: own category` counts them as an outcome.\n"
     lines += "    missing: error\n"
     if guess.words:
         lines += f"    value_labels: {_flow(guess.words)}\n"

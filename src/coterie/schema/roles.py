@@ -1,4 +1,4 @@
-"""What happens to a column."""
+"""What happens to a column, to its empty cells, and to values beyond its domain."""
 
 from __future__ import annotations
 
@@ -21,3 +21,15 @@ class Role(StrEnum):
     WEIGHT = (
         "weight"  # for how many people a row stands: protected as a number, and estimates are weighted by it
     )
+
+
+class Missing(StrEnum):
+    ERROR = "error"
+    # Missing is an outcome like any other: measured, and released.
+    OWN_CATEGORY = "own category"
+    IMPUTE = "impute"  # a public value of the domain stands in
+
+
+class Outside(StrEnum):
+    ERROR = "error"
+    CLIP = "clip"

@@ -62,6 +62,7 @@ class AttributeForm:
     missing: str = Missing.ERROR
     marks: str = ""  # one per line
     impute: str = ""
+    not_applicable: str = ""  # a condition, such as age < 15
     outside: str = Outside.ERROR
     label: str = ""
     words: str = ""  # of codes, one per line: 1 = male
@@ -138,6 +139,7 @@ def row_of(attribute: Attribute) -> AttributeForm:
     row.marks = "\n".join(attribute.missing_marks)
     row.label, row.format = attribute.label or "", attribute.format or ""
     row.words = "\n".join(f"{code} = {words}" for code, words in attribute.value_labels or ())
+    row.not_applicable = attribute.not_applicable or ""
     if recode is not None:
         written = recode.written(attribute.type)
         row.recode = yaml.safe_dump(
@@ -199,7 +201,9 @@ def attribute_of(row: AttributeForm) -> Attribute:
         content["recode"] = parse_yaml(f"recode: {row.recode}", f"Recode of '{row.name}'", SchemaError)[
             "recode"
         ]
-    return schema_from({"attributes": {row.name: content}}).attributes[0]
+    found = schema_from({"attributes": {row.name: content}}).attributes[0]
+    # It names other attributes: it is read with all of them.
+    return found.model_copy(update={"not_applicable": row.not_applicable}) if row.not_applicable else found
 
 
 def _words(row: AttributeForm) -> dict[str, str]:

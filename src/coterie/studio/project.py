@@ -187,6 +187,11 @@ class Project:
     def schema_path(self) -> Path:
         return self.folder / "schema.yaml"
 
+    @property
+    def records(self) -> int:
+        assert self.state.loaded is not None
+        return self.state.loaded.rows
+
     def schema(self) -> Schema:
         return _parsed(self.schema_path.read_text(encoding="utf-8"), self.folder)
 

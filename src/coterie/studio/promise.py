@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from pathlib import Path
-
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.chain.noise.secure import SecureSampler
 from coterie.methods import get_method
@@ -18,10 +12,8 @@ from coterie.methods.recipe import Method
 from coterie.promise.loss import LossModel
 from coterie.promise.posterior import DP, odds_in_words, release_warnings
 from coterie.promise.terms import Budget, facts_of, loss_of
-from coterie.schema.attributes import Attribute, Missing, Role, Schema
-from coterie.studio.project import Choice, Project
-from coterie.table.checked import absent_in, column_of
-from coterie.table.columns import cells
+from coterie.schema.attributes import Schema
+from coterie.studio.project import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +58,6 @@ def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
         () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k, guarantee)
     )
     return ChoicePromise(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
-
-
-def usable_records(project: Project) -> int:
-    """The rows that a release would have: those with an empty cell may have to go."""
-    assert project.state.loaded is not None
-    schema = project.schema()
-    dropping = [
-        a for a in schema.attributes if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-    ]
-    if not dropping:
-        return project.state.loaded.rows
-    return _complete_rows(project.folder, project.state.loaded.digest, project.schema_path.read_text())
-
-
-@lru_cache(maxsize=32)
-def _complete_rows(folder: Path, digest: str, schema_text: str) -> int:
-    """Counted once for a table and its description: a slider asks often."""
-    project = Project(folder)
-    table, schema = project.typed_table(), project.schema()
-    drop = np.zeros(table.num_rows, dtype=np.bool_)
-    for attribute in schema.attributes:
-        if attribute.missing is Missing.DROP_ROW and attribute.role is not Role.IDENTIFIER:
-            drop |= _gaps(table.column(attribute.name), attribute, schema)
-    return int(table.num_rows - drop.sum())
-
-
-def _gaps(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> NDArray[np.bool_]:
-    if attribute.role is Role.KEEP:
-        return cells.kept_gaps(column, attribute)
-    return absent_in(column_of(column, attribute, schema))
 
 
 # Which promises belong together, the firmest first: a title, and what it means for the person who publishes.

@@ -38,8 +38,10 @@ GLOSSARY = {
     "are noisy, and no longer public knowledge but part of the release.",
     "labels": "The categories that are possible at all, from public knowledge, not the ones that happen to occur.",
     "taxonomy": "A tree that says which categories are alike, so that noise moves a label to a similar one.",
-    "missing": "What to do with empty cells: stop with an error, drop such rows, fill in a public value, or treat "
-    "'missing' as a category of its own.",
+    "missing": "What to do with empty cells: stop with an error, fill in a public value, or treat "
+    "'missing' as an outcome that is measured and released like another.",
+    "rules": "Public knowledge about single rows: age < 15 -> status = single; total = a + b; end >= start. Synthetic rows "
+    "satisfy them, which costs nothing; other methods do not, and say so.",
     "outside": "What to do with a value beyond the bounds: stop with an error, or cut it to the bound.",
     "weight": "The attribute's share of ε compared with the others. 1 for all means equal shares.",
     "status": "How firm the promise is: proved (a proof and a test), bounded (a weaker value is proved), conditional, "

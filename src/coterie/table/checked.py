@@ -6,7 +6,7 @@ What a cell means is said in coterie.table.columns.cells. Messages name columns;
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,9 +31,11 @@ from coterie.schema.attributes import (
 from coterie.schema.domain import as_number
 from coterie.schema.recoded import band_ranks, new_labels, recoded_numbers
 from coterie.schema.recoding import Recoding
+from coterie.schema.rules import EditRules
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, released_field
 from coterie.table.columns.labels import category_column, central_code, declared_labels, released_labels
+from coterie.table.columns.places import as_rows, without
 
 _LARGE = 1_000_000  # rows from which threads pay
 In = TypeVar("In")
@@ -47,11 +49,13 @@ class Checked:
     columns: dict[str, Column]
     kept: dict[str, pa.ChunkedArray]
     records: int
-    rows_dropped: int
     values_clipped: dict[str, int]
     uncut: dict[str, Column] = field(
         default_factory=dict
     )  # columns of which values were clipped, before that
+    emptied: dict[str, int] = field(
+        default_factory=dict
+    )  # cells that were not applicable, and held something
 
     def as_they_were(self, name: str) -> Column:
         """The column as measures see it: not cut to its domain."""
@@ -75,36 +79,14 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
     columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
-    return with_policies(table, columns, schema, least=least)
+    return with_policies(table, columns, schema)
 
 
-def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *, least: int = 2) -> Checked:
-    """Missing values and values outside the domain treated as the schema says; `least` is 0 for a piece of a table."""
-    columns = dict(columns)
+def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema) -> Checked:
+    """Missing values and values outside the domain treated as the schema says, of a table or a piece of one."""
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
-    absences = _each(absent_in, columns.values(), table.num_rows)
-    gaps = dict(zip(columns, absences, strict=True))
-    gaps |= {name: cells.kept_gaps(column, schema[name]) for name, column in kept.items()}
-    drop = np.zeros(table.num_rows, dtype=np.bool_)
-    for name, absent in gaps.items():
-        if not absent.any():
-            continue
-        attribute = schema[name]
-        if attribute.missing is Missing.DROP_ROW:
-            drop |= absent
-        elif attribute.missing is Missing.IMPUTE and name in columns:
-            columns[name] = filled(columns[name], absent)
-        elif attribute.is_protected and attribute.missing is not Missing.OWN_CATEGORY:
-            raise cells.missing_values(attribute, absent)  # a kept column is released as it is, gaps included
-    if drop.any():
-        keep = ~drop
-        if keep.sum() < least:
-            raise DataError(
-                "Fewer than two rows are left once rows with missing values are dropped.",
-                "Choose another policy than `missing: drop row`, or another table.",
-            )
-        columns = {name: column.rows(keep) for name, column in columns.items()}
-        kept = {name: column.filter(pa.array(keep)) for name, column in kept.items()}
+    emptied: dict[str, int] = {}
+    columns = with_gaps(columns, schema.edit_rules, emptied)
     clipped: dict[str, int] = {}
     uncut: dict[str, Column] = {}
     ranged = {n: c for n, c in columns.items() if isinstance(c, NumericColumn) and len(c.values)}
@@ -112,8 +94,35 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
         if found[1]:
             uncut[name] = columns[name]
         columns[name], clipped[name] = found
-    dropped = int(drop.sum())
-    return Checked(columns, kept, table.num_rows - dropped, dropped, clipped, uncut)
+    return Checked(columns, kept, table.num_rows, clipped, uncut, emptied)
+
+
+def with_gaps(columns: Mapping[str, Column], rules: EditRules, emptied: dict[str, int]) -> dict[str, Column]:
+    """What is not applicable emptied; what is missing an outcome, a public value, or refused, as the schema says.
+
+    `emptied` hears how many cells held something although they were not applicable.
+    """
+    absent = {name: _empty(column) for name, column in columns.items()}
+    named = {name: column for name, column in columns.items() if name in rules.columns}
+    for name, here in rules.emptied(as_rows(named)).items():
+        emptied[name] = int((here & ~absent[name]).sum())
+        columns = {**columns, name: without(columns[name], here)}
+        absent[name] &= ~here
+    return {name: _policy(column, absent[name]) for name, column in columns.items()}
+
+
+def _empty(column: Column) -> NDArray[np.bool_]:
+    if isinstance(column, CategoryColumn) and column.gap is not None:
+        return np.asarray(column.codes == column.gap)
+    return absent_in(column)
+
+
+def _policy(column: Column, absent: NDArray[np.bool_]) -> Column:
+    if column.attribute.missing is Missing.OWN_CATEGORY or not absent.any():
+        return column
+    if column.attribute.missing is not Missing.IMPUTE:
+        raise cells.missing_values(column.attribute, absent)
+    return filled(column, absent)
 
 
 def _each(work: Callable[[In], Out], items: Iterable[In], rows: int) -> list[Out]:
@@ -147,6 +156,7 @@ def recoded_table(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def absent_in(column: Column) -> NDArray[np.bool_]:
+    """What is missing and has no label of its own for it."""
     return np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes < 0
 
 
@@ -216,8 +226,7 @@ def step_of(attribute: Attribute) -> float | None:
 
 def stand_in(attribute: Attribute, domain: Domain, step: float | None) -> float:
     """The middle of the domain unless the schema names another value."""
-    middle = domain.lower + (domain.upper - domain.lower) / 2
-    value = middle if attribute.impute is None else _imputed(attribute, domain)
+    value = domain.middle if attribute.impute is None else _imputed(attribute, domain)
     first, last = domain.limits(step)
     return value if step is None else min(max(round(value / step) * step, first), last)
 

@@ -14,7 +14,7 @@ from coterie.auditing.attacks import Clock
 from coterie.errors import DataError, SchemaError, counted, nearest
 from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
 from coterie.table.checked import check, numeric_column, ordinal_column
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
@@ -194,7 +194,7 @@ def _as_released(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) 
     else:
         found = category_column(column, attribute, schema.folder)
         absent = found.codes < 0
-    if absent.any() and attribute.missing is not Missing.OWN_CATEGORY:
+    if absent.any() and not attribute.gaps:
         raise DataError(
             f"Column '{attribute.name}' of the release has missing values.",
             "Give the release as it was published; Coterie's releases have no gaps in protected columns.",
@@ -226,7 +226,7 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
         )
     domain, lower = original.domain, original.domain.lower
     before, after, others = values
-    if attribute.missing is Missing.OWN_CATEGORY:  # an outcome of its own: one value below all others
+    if attribute.gaps:  # an outcome of its own: one value below all others
         lower -= (domain.upper - domain.lower) / 8
         before, after = (np.where(np.isnan(part), lower, part) for part in (before, after))
         others = None if others is None else np.where(np.isnan(others), lower, others)

@@ -37,6 +37,11 @@ class Described(ABC):
         return False
 
     @property
+    def takes_gaps(self) -> bool:
+        """Whether numbers may be missing: that is measured and released as an outcome, and the proof covers it."""
+        return False
+
+    @property
     def adds_laplace(self) -> bool:
         """Whether `noise` is Laplace(sensitivity / ε) on `centroids.values`, and post-processing after that."""
         return False

@@ -11,13 +11,16 @@ from typing import ClassVar
 import numpy as np
 
 from coterie.chain.mechanism import Mechanism
-from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid
+from coterie.chain.noise.exponential import exponential_mechanism
+from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid, whole_grid
 from coterie.chain.partition.clustering import Clustering, ClusterSummary, mean, summarise, trimmed_mean
 from coterie.chain.sensitivity import SORTED_LIST, Bound
 from coterie.chain.synthesis.marginal import Marginal, Steps, rounded
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Flags, Floats
+from coterie.schema.attributes import Domain
 from coterie.table.columns.column import NumericColumn
 
+_COUNTING = Fraction(1, 10)  # of an attribute's ε, for how many values are missing
 _FARTHEST = 2.0**53  # whole numbers beyond are not exact as doubles
 
 
@@ -38,6 +41,15 @@ TRIMMED_MEAN = Centroid("trimmed mean", 3, trimmed_mean)
 class Centroids:
     summary: ClusterSummary
     values: Floats
+    missing: Floats | None = None  # how many records of each cluster are missing, where that is an outcome
+
+
+def _missing(column: NumericColumn, clustering: Clustering) -> Floats | None:
+    return summarise(np.isnan(column.values).astype(float), clustering, 0).total if column.gaps else None
+
+
+# Missing records of each cluster, its summary, the bound, ε, sampler, name of the stream → which clusters are missing.
+Gaps = Callable[[Floats, ClusterSummary, Bound, Fraction, Sampler, str], Flags]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class LaplaceOnCentroids(Mechanism):
 
     centroid: Centroid
     bound: Bound | None
+    gaps: Gaps | None = None  # how it is released which numbers are missing
     many_runs: ClassVar[bool] = True
 
     @property
@@ -57,6 +70,10 @@ class LaplaceOnCentroids(Mechanism):
     def depth(self) -> int:
         """How many of a cluster's outermost values it reads."""
         return max(self.centroid.depth, self.bound.depth if self.bound else 0)
+
+    @property
+    def takes_gaps(self) -> bool:
+        return self.gaps is not None
 
     @property
     def needs_all_clusters(self) -> bool:
@@ -73,8 +90,8 @@ class LaplaceOnCentroids(Mechanism):
         return self.bound.multiplier(centroids.summary) if self.bound and self.bound.multiplier else None
 
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
-        summary = summarise(column.values, clustering, self.depth)
-        return Centroids(summary, self.centroid.compute(summary))
+        summary = summarise(column.complete(column.domain.middle), clustering, self.depth)
+        return Centroids(summary, self.centroid.compute(summary), _missing(column, clustering))
 
     def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
         if self.bound is None:
@@ -95,7 +112,39 @@ class LaplaceOnCentroids(Mechanism):
         grid = None  # seeded noise lives on none
         if sampler.private:
             grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
-        return in_domain(sampler.laplace(centroids.values, scales, column.attribute.name, grid), column)
+        noisy = in_domain(sampler.laplace(centroids.values, scales, column.attribute.name, grid), column)
+        if centroids.missing is None:
+            return noisy
+        assert self.gaps is not None  # else the schema was refused
+        assert self.bound is not None
+        stream = f"{column.attribute.name}: missing"
+        absent = self.gaps(centroids.missing, centroids.summary, self.bound, epsilon, sampler, stream)
+        return np.where(absent, np.nan, noisy)
+
+
+# Missing numbers: which clusters are released as missing, for ε/2. With the values that costs exactly ε, not 1.5 ε.
+#
+# A gap stands at mid-domain among the values. So in each cluster one replaced record either moves the values by up to Δ and
+# no gap (ε), or one gap and the values by up to Δ/2 (ε/2 + ε/2): docs/guarantees/missing.md. It needs clusters of which one
+# replaced record changes one member each; cut from the order of the values themselves, they are not such.
+
+
+def randomised_response(
+    missing: Floats, summary: ClusterSummary, bound: Bound, epsilon: Fraction, sampler: Sampler, stream: str
+) -> Flags:
+    """Where every record is alone, and stays so: the truth with odds e^(ε/2)."""
+    scores, truth = 1 - np.eye(2), missing.astype(np.int64)
+    return np.asarray(exponential_mechanism(scores, epsilon, 1.0, sampler, stream, truth) == 1)
+
+
+def noisy_majority(
+    missing: Floats, summary: ClusterSummary, bound: Bound, epsilon: Fraction, sampler: Sampler, stream: str
+) -> Flags:
+    """The share of gaps like another attribute, with the same bound: whether it is above one half."""
+    half, shape = epsilon / 2, summary.shape
+    scales = laplace_scales(bound.compute(summary, Domain(lower=0, upper=1), shape.smallest), half)
+    grid = public_grid(0.0, 1.0, half, shape) if sampler.private else None
+    return np.asarray(sampler.laplace(missing / summary.size, scales, stream, grid) > 0.5)
 
 
 def in_domain(noisy: Floats, column: NumericColumn) -> Floats:
@@ -118,8 +167,13 @@ def in_domain(noisy: Floats, column: NumericColumn) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class SortedCentroids(Mechanism):
-    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (Sánchez et al. 2016, Lemma 1)."""
+    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (Sánchez et al. 2016, Lemma 1).
 
+    Missing numbers stand at the lower bound, so they come first. A noisy count of them, for a tenth of ε_a, says how many
+    places of the list are released as missing instead.
+    """
+
+    takes_gaps: bool = True
     many_runs: ClassVar[bool] = True
 
     @property
@@ -131,8 +185,8 @@ class SortedCentroids(Mechanism):
 
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
         # Counted from the lower bound, so that rounding errors are in proportion to Δ, wherever the domain lies.
-        summary = summarise(column.values - column.domain.lower, clustering, SORTED_LIST.depth)
-        return Centroids(summary, mean(summary))
+        summary = summarise(column.position - column.domain.lower, clustering, SORTED_LIST.depth)
+        return Centroids(summary, mean(summary), _missing(column, clustering))
 
     def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
         return SORTED_LIST.compute(centroids.summary, column.domain, k)
@@ -146,11 +200,22 @@ class SortedCentroids(Mechanism):
         sampler: Sampler,
     ) -> Marginal:
         """One draw a centroid; all that follows is post-processing."""
-        domain = column.domain
+        domain, missing = column.domain, None
+        if centroids.missing is not None:
+            missing, epsilon = (
+                self._count(column, centroids.missing, epsilon * _COUNTING, sampler),
+                epsilon * (1 - _COUNTING),
+            )
         scales = laplace_scales(sensitivity, epsilon)
         shape, width = centroids.summary.shape, domain.upper - domain.lower
         grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
         noisy = rounded(np.clip(noisy, *column.limits), column.step)
-        return Steps(np.clip(noisy, *column.limits), weights)
+        return Steps(np.clip(noisy, *column.limits), weights, missing)
+
+    def _count(self, column: NumericColumn, missing: Floats, epsilon: Fraction, sampler: Sampler) -> Floats:
+        """How many are missing: one replaced record moves it by 1."""
+        exact, scales = np.array([missing.sum()]), laplace_scales(np.ones(1), epsilon)
+        grid = whole_grid(2**31, float(scales[0])) if sampler.private else None
+        return sampler.laplace(exact, scales, f"{column.attribute.name}: missing", grid)

@@ -28,18 +28,20 @@ class Steps:
     """`values[i]` holds for the next `weights[i]` of the total weight: a list with repetitions, or a histogram.
 
     Values are numbers, or codes of labels in the order in which places rise. Many runs have a row each, of values or of
-    weights, and so has what is read from them.
+    weights, and so has what is read from them. The first `missing` of the total weight are missing, where there are any.
     """
 
     values: NDArray[Any]
     weights: Floats
+    missing: Floats | None = None
 
     def at(self, places: Floats) -> NDArray[Any]:
         if self.weights.ndim > 1:
             return np.stack([Steps(self.values, weights).at(places) for weights in self.weights])
         ends = np.cumsum(self.weights)
         found = np.searchsorted(ends, places * ends[-1], side="right")
-        return np.asarray(self.values[..., np.minimum(found, len(ends) - 1)])
+        values = np.asarray(self.values[..., np.minimum(found, len(ends) - 1)])
+        return values if self.missing is None else np.where(places * ends[-1] < self.missing, np.nan, values)
 
 
 Marginal = Steps

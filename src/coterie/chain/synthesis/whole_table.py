@@ -18,13 +18,12 @@ from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells, LabelCells, number_cells, powers_for
 from coterie.chain.synthesis.decimals import noisy_step, price
+from coterie.chain.synthesis.enforcement import RowRules, mixed
 from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
 from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Missing
+from coterie.schema.arrays import Floats, Whole, Words
 from coterie.table.columns.column import CategoryColumn, Column
-from coterie.table.columns.labels import MISSING_LABEL
 
 _PIECE = 1 << 16  # records that are encoded or drawn at a time
 MOST_MODEL_ROWS = 1 << 18  # beyond, model rows are drawn several times, each time with values of their own
@@ -43,11 +42,9 @@ class CodedColumn:
         cls, column: Column, step: float | None, powers: int, places: Reading | None = None
     ) -> CodedColumn:
         """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
-        gaps = column.attribute.missing is Missing.OWN_CATEGORY
+        gaps = column.attribute.gaps
         if isinstance(column, CategoryColumn):
-            labels = column.taxonomy.categories
-            gap = labels.index(MISSING_LABEL) if gaps else None
-            return cls(LabelCells(len(labels) - gaps, gaps), gap)
+            return cls(LabelCells(column.label_count - gaps, gaps), column.gap)
         lower, upper = column.domain.lower, column.domain.upper
         if column.step is not None:
             step = column.step
@@ -86,6 +83,8 @@ class Drawn:
     model: Model
     order: Whole
     columns: tuple[CodedColumn, ...]
+    names: tuple[str, ...] = ()  # of the columns
+    rules: RowRules | None = None  # that every row satisfies
 
     def codes(self, attribute: int, first: int, count: int) -> Whole:
         rows = self.order[np.arange(first, first + count) % len(self.order)]
@@ -93,7 +92,7 @@ class Drawn:
         return codes
 
     def values(self, attribute: int, first: int, count: int, sampler: Sampler) -> NDArray[Any]:
-        """Rows first … first+count-1 of one attribute; `sampler` starts at row `first`."""
+        """Rows first … first+count-1 of one attribute, before any rule; `sampler` starts at row `first`."""
         words = sampler.uniform_words(count, f"coterie: values of attribute {attribute}")
         column = self.columns[attribute]
         found = np.empty(count, dtype=np.int32 if isinstance(column.cells, LabelCells) else np.float64)
@@ -103,6 +102,21 @@ class Drawn:
             codes = self.codes(attribute, first + start, len(piece))
             found[start : start + _PIECE] = column.decode(codes, uniform)
         return found
+
+    def rows(self, first: int, count: int, sampler: Sampler) -> dict[str, NDArray[Any]]:
+        """Rows first … first+count-1 of all attributes, derived ones too; every rule is satisfied."""
+        found = {name: self.values(n, first, count, sampler) for n, name in enumerate(self.names)}
+        if self.rules is None:
+            return found
+        return self.rules.enforced(found, sampler.uniform_words(count, "coterie: edit rules"), self._again)
+
+    def _again(self, name: str, words: Words, tries: Whole) -> NDArray[Any]:
+        """Other rows of the model, and values inside their cells, for rows that violate a rule."""
+        number, turns = self.names.index(name), tries.astype(np.uint64)
+        row = mixed(words, turns << np.uint64(20)) % np.uint64(self.model.rows.shape[1])
+        inside = mixed(words, (turns << np.uint64(20)) + np.uint64(number + 1))
+        uniform = (inside >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return self.columns[number].decode(self.model.rows[number][row].astype(np.int64), uniform)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, DataError, SchemaError
-from coterie.schema.arrays import Codes, Flags, Whole
-from coterie.schema.attributes import Attribute, Missing, Role, Schema, check_names
-from coterie.table.checked import absent_in, column_of, filled, inside, located, same_columns
-from coterie.table.columns import cells
+from coterie.schema.arrays import Codes, Whole
+from coterie.schema.attributes import Attribute, Role, Schema, check_names
+from coterie.table.checked import column_of, inside, located, same_columns, with_gaps
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.table.columns.labels import further_codes
 
@@ -55,15 +53,9 @@ class StreamedTable:
             raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
 
     @cached_property
-    def rows(self) -> int:
+    def records(self) -> int:
         with pq.ParquetFile(self.path) as file:
             return int(file.metadata.num_rows)
-
-    @cached_property
-    def records(self) -> int:
-        """Rows that are released."""
-        dropped = self._dropped
-        return self.rows - (0 if dropped is None else int(np.bitwise_count(dropped).sum()))
 
     def columns(self, attribute: Attribute) -> Iterator[Column]:
         """One protected attribute, complete and inside its domain, in batches."""
@@ -72,14 +64,14 @@ class StreamedTable:
     def rows_of(self, attributes: Sequence[Attribute]) -> Iterator[list[Column]]:
         """Several attributes side by side. One reader for all: labels end a batch where their row group ends."""
         likes: dict[str, Column] = {}
-        for first, batch in self._batches([attribute.name for attribute in attributes]):
+        names, rules = [attribute.name for attribute in attributes], self.schema.edit_rules
+        names += rules.needed_for(names)
+        for first, batch in self._batches(names):
             try:
-                found = []
-                for attribute in attributes:
-                    column = self._column(batch.column(attribute.name), attribute, likes.get(attribute.name))
-                    likes.setdefault(attribute.name, column)
-                    found.append(self._policies(column, attribute, first))
-                yield found
+                read = {n: self._column(batch.column(n), self.schema[n], likes.get(n)) for n in names}
+                likes = likes or read
+                found = with_gaps(read, rules, {})
+                yield [_inside(found[attribute.name]) for attribute in attributes]
             except DataError as error:
                 raise located(error, f"row {{}} of {self.path}", first) from None
 
@@ -88,11 +80,9 @@ class StreamedTable:
         return next(self.columns(attribute))
 
     def kept(self) -> Iterator[pa.Table]:
-        """The columns that are released untouched, without the dropped rows."""
+        """The columns that are released untouched."""
         names = [attribute.name for attribute in self.schema.with_role(Role.KEEP)]
-        for first, batch in self._batches(names, self._few(names)):
-            keep = self._keep(first, len(batch))
-            yield batch if keep is None else batch.filter(pa.array(keep))
+        return (batch for _, batch in self._batches(names, self._few(names)))
 
     def frequency_order(self, attribute: Attribute) -> Codes:
         """Del Vasto-Terrientes et al., §5.1 over the whole column."""
@@ -140,47 +130,6 @@ class StreamedTable:
             return replace(like, codes=further_codes(column, like))
         return column_of(column, attribute, self.schema)
 
-    def _policies(self, column: Column, attribute: Attribute, first: int) -> Column:
-        absent = absent_in(column)
-        keep = self._keep(first, len(absent))
-        if absent.any() and attribute.missing not in (Missing.DROP_ROW, Missing.OWN_CATEGORY):
-            if attribute.missing is not Missing.IMPUTE:
-                raise cells.missing_values(attribute, absent)
-            column = filled(column, absent)
-        if keep is not None:
-            column = column.rows(keep)
-        if isinstance(column, NumericColumn) and len(column.values):
-            return inside(column)[0]
-        return column
 
-    @cached_property
-    def _dropped(self) -> NDArray[np.uint8] | None:
-        """One bit per row, or nothing when no attribute drops rows."""
-        dropping = [
-            a
-            for a in self.schema.attributes
-            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-        ]
-        if not dropping:
-            return None
-        bits = np.zeros(self.rows // 8 + 1, dtype=np.uint8)
-        for attribute in dropping:
-            like: Column | None = None
-            size = self._few([attribute.name]) if attribute.role is Role.KEEP else 0
-            for first, batch in self._batches([attribute.name], size):
-                if attribute.role is Role.KEEP:
-                    absent = cells.kept_gaps(batch.column(0), attribute)
-                else:
-                    column = self._column(batch.column(0), attribute, like)
-                    like, absent = like or column, absent_in(column)
-                rows = np.flatnonzero(absent) + first
-                np.bitwise_or.at(bits, rows >> 3, (1 << (rows & 7)).astype(np.uint8))
-        return bits
-
-    def _keep(self, first: int, count: int) -> Flags | None:
-        if self._dropped is None:
-            return None
-        start = first >> 3
-        bits = np.unpackbits(self._dropped[start : (first + count >> 3) + 1], bitorder="little")
-        keep: Flags = bits[first & 7 :][:count] == 0
-        return keep
+def _inside(column: Column) -> Column:
+    return inside(column)[0] if isinstance(column, NumericColumn) and len(column.values) else column

@@ -14,46 +14,50 @@ import pyarrow as pa
 
 from coterie.chain.kernel import released_table
 from coterie.chain.synthesis.decimals import decimal_counts
+from coterie.chain.synthesis.enforcement import RowRules
 from coterie.chain.synthesis.measurements import measurements_table
 from coterie.chain.synthesis.scores import Scores
 from coterie.chain.synthesis.synthesiser import Summed
 from coterie.chain.synthesis.tables import Binning
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable
-from coterie.engines.out_of_core.chain import Advance, SamplerAt
+from coterie.engines.out_of_core.chain import Advance, SamplerAt, content
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.whole_table import drawn_from, without_records
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
+from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import Column
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedRecords:
     table: StreamedTable
+    measured: Sequence[Attribute]
     advance: Advance
 
     def decimals(self, asked: Sequence[int]) -> list[Whole]:
-        protected = self.table.schema.protected
         return [
             np.sum(
-                [decimal_counts(batch.position) for batch in self.table.columns(protected[number])], axis=0
+                [decimal_counts(content(batch)) for batch in self.table.columns(self.measured[number])],
+                axis=0,
             )
             for number in asked
         ]
 
     def measures(self, coded: Sequence[CodedColumn]) -> _StreamedMeasures:
-        return _StreamedMeasures(self.table, tuple(coded), self.advance)
+        return _StreamedMeasures(self.table, self.measured, tuple(coded), self.advance)
 
 
 @dataclass(frozen=True, slots=True)
 class _StreamedMeasures:
     table: StreamedTable
+    measured: Sequence[Attribute]
     coded: tuple[CodedColumn, ...]
     advance: Advance
 
     def histograms(self) -> list[Whole]:
         found = []
-        for one, attribute in zip(self.coded, self.table.schema.protected, strict=True):
+        for one, attribute in zip(self.coded, self.measured, strict=True):
             counts = np.zeros(one.cells.size, dtype=np.int64)
             for batch in self.table.columns(attribute):
                 counts += np.bincount(one.encode(batch), minlength=one.cells.size)
@@ -64,7 +68,7 @@ class _StreamedMeasures:
     def dependence(self, scores: Scores, binning: Binning) -> tuple[Whole, list[Whole]]:
         summed = Summed(scores, binning)
         done = 0
-        for batches in self.table.rows_of(self.table.schema.protected):
+        for batches in self.table.rows_of(self.measured):
             codes = np.stack([one.encode(batch) for one, batch in zip(self.coded, batches, strict=True)])
             summed.add(codes)
             done += codes.shape[1]
@@ -95,13 +99,18 @@ class StreamedRows:
     ) -> StreamedRows:
         likes = without_records(table.beginning(attribute) for attribute in table.schema.protected)
         named = {column.attribute.name: column for column in likes}
-        records = StreamedRecords(table, advance)
-        drawn, shared = drawn_from(whole, records, named, table.records, budget, sampler(0), rows, target)
+        rules = RowRules.of(table.schema, named)
+        measured = {name: named[name] for name in budget.shares}
+        records = StreamedRecords(table, [table.schema[name] for name in measured], advance)
+        drawn, shared = drawn_from(
+            whole, records, measured, table.records, budget, sampler(0), rows, target, rules=rules
+        )
         return cls(drawn, shared, likes, table.records if rows is None else rows, sampler)
 
     @property
     def measurements(self) -> pa.Table:
-        return measurements_table(self.drawn, self.likes)
+        measured = [like for like in self.likes if like.attribute.name in self.drawn.names]
+        return measurements_table(self.drawn, measured)
 
     def tables(
         self, table: StreamedTable, length: int, kept: Callable[[], Iterator[pa.Table]] | None
@@ -112,12 +121,10 @@ class StreamedRows:
         while first < self.count:
             part = next(beside) if beside is not None else None
             count = min(length, self.count - first) if part is None else len(part)
+            drawn = self.drawn.rows(first, count, self.sampler(first))
             values = {
-                column.attribute.name: (
-                    column.restore(self.drawn.values(number, first, count, self.sampler(first))),
-                    column.field,
-                )
-                for number, column in enumerate(self.likes)
+                like.attribute.name: (like.restore(drawn[like.attribute.name]), like.field)
+                for like in self.likes
             }
             other = {} if part is None else dict(zip(part.column_names, part.columns, strict=True))
             yield released_table(table.schema, values, other)

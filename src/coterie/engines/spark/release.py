@@ -149,6 +149,10 @@ def protect_frame(
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
     refuse_together(schema)
+    if schema.edit_rules and recipe.whole_table is not None:
+        raise ParameterError(
+            "Rules of the schema are enforced in memory and out of core only.", "Leave out --engine spark."
+        )
     seed = None if seed is None else whole_seed(seed)
     plan = _Plan.of(frame, schema, recipe)
     _send_along(outside_packages())

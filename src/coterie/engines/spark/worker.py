@@ -82,7 +82,7 @@ def check_rows(
         table = pa.Table.from_batches([batch]).rename_columns(names)
         try:
             columns = {like.attribute.name: _read(table, like, schema) for like in likes}
-            checked = with_policies(table, columns, schema, least=0)
+            checked = with_policies(table, columns, schema)
         except DataError as error:
             # An executor does not know how many rows other partitions have: it says what it counts.
             raise located(error, "row {} of a partition", before) from None

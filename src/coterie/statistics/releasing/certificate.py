@@ -165,13 +165,6 @@ def _conditions(specification: Specification) -> list[str]:
         conditions.append(f"no {unit.word} has more than {unit.at_most} records (else the table was refused)")
     if specification.disjoint:
         conditions.append("the groups declared disjoint share no record in any possible table")
-    dropped = [
-        name
-        for name in sorted(specification.columns)
-        if specification.schema[name].missing is Missing.DROP_ROW
-    ]
-    if dropped and specification.neighbours is Neighbours.REPLACE_ONE:
-        conditions.append(f"which records miss a value in {', '.join(dropped)} is public")
     return conditions
 
 

@@ -134,14 +134,10 @@ def typed(
     `numeric` names the columns that are added up; `asked` the values that filters ask for, by column; `keyed` those of
     which all values are told apart.
     """
-    drop = np.zeros(found.num_rows, dtype=np.bool_)
     columns: dict[str, Typed] = {}
     keys = {name: _keys(found.column(name), schema[name], schema) for name in keyed}
     for name, key in keys.items():
-        attribute = schema[name]
-        if attribute.missing is Missing.DROP_ROW:
-            drop |= key.missing
-        elif attribute.is_protected and key.missing.any():
+        if schema[name].is_protected and key.missing.any():
             raise _gaps(name)
     for name in found.column_names:
         if name not in numeric and name not in asked:
@@ -150,21 +146,16 @@ def typed(
         column, absent = _typed(
             found.column(name), attribute, schema, name in numeric, asked.get(name, set())
         )
-        if attribute.missing is Missing.DROP_ROW:
-            drop |= absent
-        elif (name in numeric or attribute.is_protected) and absent.any():
+        if (name in numeric or attribute.is_protected) and absent.any():
             raise _gaps(name)
         columns[name] = column
-    if drop.any():
-        columns = {name: _rows(column, ~drop) for name, column in columns.items()}
-        keys = {name: _label_rows(key, ~drop) for name, key in keys.items()}
-    return People(columns, found.num_rows - int(drop.sum()), keys)
+    return People(columns, found.num_rows, keys)
 
 
 def _gaps(name: str) -> DataError:
     return DataError(
         f"Column '{name}' has missing values.",
-        "Fill them, or set `missing: impute` for it in the schema. `drop row` makes a proof conditional.",
+        "Fill them, or set `missing: impute` for it in the schema.",
     )
 
 
@@ -227,7 +218,7 @@ def _labels(
         found = [-1 if text is None else known.get(canonical_number(text), -1) for text in texts]
         codes = np.array([*found, -1], dtype=np.int32)[places]
         absent = np.array([*(text is None for text in texts), True])[places]
-        return LabelCodes(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)
+        return LabelCodes(codes, labels, absent), np.zeros_like(absent)
     column = column_of(stored, attribute, schema)
     absent = absent_in(column)
     if attribute.missing is Missing.IMPUTE and absent.any():
@@ -236,14 +227,6 @@ def _labels(
         ranks = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
         return LabelCodes(ranks, labels, absent), absent
     return LabelCodes(column.codes, tuple(column.taxonomy.categories), absent), absent
-
-
-def _rows(column: Typed, keep: NDArray[np.bool_]) -> Typed:
-    return _label_rows(column, keep) if isinstance(column, LabelCodes) else column[keep]
-
-
-def _label_rows(column: LabelCodes, keep: NDArray[np.bool_]) -> LabelCodes:
-    return LabelCodes(column.codes[keep], column.labels, column.missing[keep])
 
 
 def _require(present: Iterable[str], wanted: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
-from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Schema
 from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.value_grid import ValueGrid
@@ -94,10 +94,10 @@ def _asked_number(value: Value, attribute: Attribute) -> Value:
 def _asked_label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -> str:
     text = value.strip() if isinstance(value, str) else canonical(repr(value))
     if text in attribute.missing_marks:
-        return MISSING_LABEL if attribute.missing is Missing.OWN_CATEGORY else MISSING
+        return MISSING_LABEL if attribute.gaps else MISSING
     if labels is None or text in labels:
         return canonical(text) if labels is None else text
-    if attribute.missing is Missing.OWN_CATEGORY and text == MISSING_LABEL:
+    if attribute.gaps and text == MISSING_LABEL:
         return MISSING_LABEL
     if attribute.type is AttributeType.BOOLEAN and text.casefold() in _TRUTH:
         return _TRUTH[text.casefold()]
@@ -116,7 +116,7 @@ def number_of_values(attribute: Attribute, schema: Schema) -> int | None:
     """How many different values the column can have, as far as the schema tells; None: nobody has said."""
     labels = asked_labels(attribute, schema.folder)
     if labels is not None:
-        return len(labels) + (attribute.missing is Missing.OWN_CATEGORY)
+        return len(labels) + (attribute.gaps)
     if attribute.domain is None or step_of(attribute) is None:
         return None
     return ValueGrid.of_attribute(attribute).steps + 1

@@ -13,13 +13,13 @@ from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.methods.recipe import GROUPINGS, Method
 from coterie.promise.posterior import DP, odds_in_words
-from coterie.schema.attributes import Missing, Role, Schema, Source
+from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import parse_epsilon
 from coterie.studio import words as sliders
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import Opened, Running, go, page, step_page
 from coterie.studio.project import Choice, Project
-from coterie.studio.promise import FIRMNESS, ChoicePromise, firmness, promised, usable_records
+from coterie.studio.promise import FIRMNESS, ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import protect_lines
 from coterie.studio.steps.look import start as start_looking
 from coterie.studio.words import in_plain_words
@@ -89,7 +89,7 @@ class Card:
 def choose(project: Opened) -> Response:
     if not project.described:
         return step_page(project, "choose")
-    return _shown(project, ChoiceForm.before(project.state.choice, usable_records(project)))
+    return _shown(project, ChoiceForm.before(project.state.choice, project.records))
 
 
 @router.get("/p/{project}/choose/live")
@@ -107,7 +107,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
             raise ParameterError("No method is chosen.", "Choose one of the cards: there is no default.")
         choice = asked.choice(asked.method)
         schema = _reasoned(project.schema(), form.text("because"))
-        promised(choice, schema, usable_records(project))
+        promised(choice, schema, project.records)
         said = None if schema.parameters is None else schema.to_yaml()
         project.change(form.version, choice=choice, schema=said)
     except CoterieError as problem:
@@ -131,7 +131,7 @@ def _shown(project: Project, asked: ChoiceForm, problem: CoterieError | None = N
 
 
 def _content(project: Project, asked: ChoiceForm) -> dict[str, Any]:
-    schema, records = project.schema(), usable_records(project)
+    schema, records = project.schema(), project.records
     cards = [_card(method, asked, schema, records) for method in all_methods().values()]
     chosen = next((card for card in cards if card.method.name == asked.method), None)
     choice = asked.choice(asked.method) if chosen and chosen.promised else None
@@ -196,14 +196,6 @@ def _notes(schema: Schema) -> list[str]:
         (
             [a.name for a in protected if a.domain and a.domain.source is Source.DP],
             "without public bounds: a part of its ε pays for finding some",
-        ),
-        (
-            [
-                a.name
-                for a in schema.attributes
-                if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-            ],
-            "dropping rows with empty cells: which rows those are must be public",
         ),
     )
     return [f"{', '.join(names)}: {words}." for names, words in found if names]

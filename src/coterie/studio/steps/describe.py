@@ -72,6 +72,7 @@ def shown(
         checked=checked["found"] if checked and checked["key"] == key_of(project, "describe", {}) else None,
         same=same_lines(project),
         typed={"yaml": ""} | typed,
+        rules=typed.get("rules", "\n".join(project.schema().rules)),
     )
 
 
@@ -81,6 +82,8 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
     names = [attribute.name for attribute in project.schema().attributes]
     rows = [sent_row(form, place, name) for place, name in enumerate(names)]
     wrong: dict[str, SchemaError] = {}
+    typed = form.text("rules", "\n".join(project.schema().rules))
+    rules = tuple(line.strip() for line in typed.splitlines() if line.strip())
     try:
         if form.several("name") != [name.strip() for name in names if name.strip()]:
             raise Stale  # other columns were loaded since
@@ -92,8 +95,9 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         wrong |= unusable(project, attributes)
         if wrong:
             raise _summary(wrong)
-        described_now = project.schema().model_copy(update={"attributes": tuple(attributes)})
-        Schema.load(described_now.to_dict())  # the unit's column stays an identifier, and there is one weight
+        described_now = project.schema().model_copy(update={"attributes": tuple(attributes), "rules": rules})
+        # The unit's column stays an identifier, there is one weight, and rules fit.
+        Schema.load(described_now.to_dict())
         text = project.marked(described_now).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
@@ -102,7 +106,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
     except Stale as problem:
         return shown(project, jobs, problem)  # what stands on disk now, not what the older page showed
     except CoterieError as problem:
-        return shown(project, jobs, problem, rows, wrong)
+        return shown(project, jobs, problem, rows, wrong, rules=typed)
     if form.text("check"):
         jobs.start(project, "describe", {})
     onward = "choose" if form.text("onward") else "describe"

@@ -24,7 +24,7 @@ from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page
 from coterie.studio.project import Choice, Project
-from coterie.studio.promise import ChoicePromise, firmness, promised, usable_records
+from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines
 from coterie.studio.sampling import ROWS
 
@@ -50,7 +50,7 @@ def look_again(project: Opened, jobs: Running, form: Form) -> Response:
         typed = {"epsilon": form.text("epsilon", project.state.choice.epsilon), "k": form.whole("k", "k")}
         choice = project.state.choice.model_copy(update=typed)
         rows = form.whole("rows", "The size of the sample") or ROWS
-        found = promised(choice, project.schema(), usable_records(project))
+        found = promised(choice, project.schema(), project.records)
         if choice.k is not None and found.k > rows:
             raise ParameterError(
                 f"k = {found.k:,} is larger than the sample of {rows:,} rows.", "Look at more rows."
@@ -85,7 +85,7 @@ def use(project: Opened, jobs: Running, form: Form) -> Response:
     try:
         choice = _line_as_choice(form)
         schema, result, said = project.schema(), jobs.result(project, "compare"), None
-        promised(choice, schema, usable_records(project))
+        promised(choice, schema, project.records)
         if result is None or not result["found"]["synthetic"]:  # invented rows show nothing of the data
             said = schema.model_copy(update={"parameters": Parameters(source=Source.DATA)}).to_yaml()
         project.change(form.version, choice=choice, schema=said)
@@ -130,7 +130,7 @@ def _shown(
     }
     found: ChoicePromise | None = None
     try:
-        found = promised(choice, project.schema(), usable_records(project))
+        found = promised(choice, project.schema(), project.records)
     except CoterieError as error:  # the table or its description changed since the choice
         problem = problem or error
     return step_page(
@@ -251,7 +251,7 @@ def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[
 
 def _defaults(project: Project) -> dict[str, Any]:
     """The chosen method and, of the others, the first of each firmness."""
-    choice, schema, records = project.state.choice, project.schema(), usable_records(project)
+    choice, schema, records = project.state.choice, project.schema(), project.records
     assert choice is not None
     epsilon = choice.epsilon or "1"
     levels: dict[int, str] = {}
@@ -279,7 +279,7 @@ def _defaults(project: Project) -> dict[str, Any]:
 
 def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
     """With what each would promise for the whole table."""
-    schema, records = project.schema(), usable_records(project)
+    schema, records = project.schema(), project.records
     return [
         {**entry, "unit": UNITS[entry["measure"]], "guarantee": promise(_cell(entry), schema, records)}
         for entry in found["best"]

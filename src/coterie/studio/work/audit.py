@@ -19,7 +19,7 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.report.audit_page import audit_page, shown
 from coterie.studio.project import Choice, PastRelease, Project, store
-from coterie.studio.promise import promised, usable_records
+from coterie.studio.promise import promised
 from coterie.studio.sampling import SEED, sample_and_control, sample_rows
 from coterie.studio.work import Tell
 from coterie.table.reading import read_table
@@ -51,7 +51,7 @@ def audit(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str,
 def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, Any], tell: Tell) -> Audit:
     """In row order: the auditor hides it from the attackers itself, and knows whose row is whose."""
     schema = project.schema()
-    expected = promised(choice, schema, usable_records(project))
+    expected = promised(choice, schema, project.records)
     table, control = project.typed_table(), shared["control"]
     if control:
         sample = sample_rows(table, rows)

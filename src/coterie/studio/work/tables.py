@@ -17,7 +17,6 @@ from coterie.studio.project import Loaded, Project
 from coterie.studio.table_cache import keep, stamp
 from coterie.studio.work import Tell
 from coterie.table.checked import absent_in, column_of, filled, same_columns
-from coterie.table.columns.cells import kept_gaps
 from coterie.table.columns.column import NumericColumn
 from coterie.table.demo_population import demo_population, demo_schema
 from coterie.table.reading import guess_dialect, read_table
@@ -146,28 +145,21 @@ def describe(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[s
     tell(None, "Reading the table with this description")
     table, schema = project.typed_table(), project.schema()
     same_columns(table.column_names, schema)
-    dropped = np.zeros(table.num_rows, dtype=np.bool_)
     found = []
     for done, attribute in enumerate(schema.attributes):
         tell(done / len(schema.attributes), f"Checking {attribute.name}")
         if attribute is schema.raked:
             found.append({"name": attribute.name, **_told("fits", "not read: made from public totals")})
             continue
-        found.append({"name": attribute.name, **_checked(table[attribute.name], attribute, schema, dropped)})
-    return {"attributes": found, "rows": table.num_rows, "dropped": int(dropped.sum())}
+        found.append({"name": attribute.name, **_checked(table[attribute.name], attribute, schema)})
+    return {"attributes": found, "rows": table.num_rows}
 
 
-def _checked(
-    column: pa.ChunkedArray, attribute: Attribute, schema: Schema, dropped: np.ndarray[Any, Any]
-) -> dict[str, str]:
-    """`state` is fits, note or stops; rows that the description leaves out are marked in `dropped`."""
+def _checked(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> dict[str, str]:
+    """`state` is fits, note or stops."""
     if attribute.role is Role.IDENTIFIER:
         return _told("fits", "dropped from the release")
     if attribute.role is Role.KEEP:
-        absent = kept_gaps(column, attribute)
-        if attribute.missing is Missing.DROP_ROW and absent.any():
-            dropped |= absent
-            return _told("note", f"{_cells(absent)} missing: these rows are left out")
         return _told("fits", "released untouched; the promise does not cover it")
     try:
         attribute.require_public()
@@ -179,13 +171,14 @@ def _checked(
         return _told("stops", error.located, _on_the_page(error.advice))
     absent, notes = absent_in(checked), []
     if absent.any():
-        if attribute.missing is Missing.ERROR:
+        if attribute.not_applicable is not None:
+            notes.append(
+                f"{_cells(absent)} missing: that is right where it does not apply, and refused elsewhere"
+            )
+        elif attribute.missing is Missing.ERROR:
             return _told(
                 "stops", f"{_cells(absent)} missing", "Choose what to do with missing cells, under 'More'."
             )
-        if attribute.missing is Missing.DROP_ROW:
-            dropped |= absent
-            notes.append(f"{_cells(absent)} missing: these rows are left out")
         elif attribute.missing is Missing.IMPUTE:
             try:
                 checked = filled(checked, absent)

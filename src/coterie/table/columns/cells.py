@@ -348,18 +348,6 @@ def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedAr
     return pc.if_else(pc.is_in(trimmed, marks), pa.scalar(None, trimmed.type), trimmed)
 
 
-def kept_gaps(column: pa.ChunkedArray, attribute: Attribute) -> NDArray[np.bool_]:
-    """What is missing in a column that is released as it is: nulls, NaN, and the schema's marks, however it is stored."""
-    column = _plain(column)
-    if is_text(column.type) and not ranges_of(attribute.missing_marks):
-        column = without_marks(column, attribute)
-    elif attribute.missing_marks and not pa.types.is_nested(column.type) and not _is_bytes(column.type):
-        texts, places = distinct(column, attribute)
-        return np.array([*(text is None for text in texts), True])[places]
-    absent = column.is_null(nan_is_null=True) if pa.types.is_floating(column.type) else column.is_null()
-    return np.asarray(absent.to_numpy(), dtype=np.bool_)
-
-
 def first(mask: NDArray[np.bool_]) -> int:
     """Number of the first marked row, counted from 1."""
     return int(mask.argmax()) + 1
@@ -372,8 +360,7 @@ def missing_values(attribute: Attribute, absent: NDArray[np.bool_]) -> DataError
         "It is the weight: give every row one, above 0."
         if attribute.role is Role.WEIGHT
         else f"Fill them, or write another policy for '{name}' in the schema: `missing: own category` counts them as an "
-        "outcome (numbers and dates: dp-synthetic), `impute` puts a public value in their place. `drop row` makes a proof "
-        "conditional.",
+        "outcome and releases it, `impute` puts a public value in their place.",
         detail=_at(first(absent)),
     )
 

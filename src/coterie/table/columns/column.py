@@ -16,9 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Codes, Floats
-from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing
+from coterie.schema.attributes import Attribute, AttributeType, Domain
 from coterie.schema.taxonomy.semantics import distance_matrix, encode
 from coterie.schema.taxonomy.tree import Taxonomy
+
+MISSING_LABEL = "(missing)"  # among the labels of a column of which missing is an outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,20 @@ class NumericColumn:
     clip: bool = True  # whether released values are cut to the domain
 
     @property
+    def gaps(self) -> bool:
+        """Whether *missing*, NaN here, is an outcome. By declaration: what the values are plays no part."""
+        return (
+            self.attribute.gaps and not self.attribute.type.labelled
+        )  # labels have one for it, also as ranks
+
+    def complete(self, stand_in: float) -> Floats:
+        """The values, with a public one in the place of each that is missing."""
+        return np.where(np.isnan(self.values), stand_in, self.values) if self.gaps else self.values
+
+    @property
     def position(self) -> Floats:
-        """By what individual ranking sorts the records."""
-        return self.values
+        """By what individual ranking sorts the records; missing ones stand at the lower bound."""
+        return self.complete(self.domain.lower)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -94,6 +107,11 @@ class CategoryColumn:
     @property
     def position(self) -> Floats:
         return encode(self.codes, self.order)
+
+    @property
+    def gap(self) -> int | None:
+        """The code of what is missing, where that is an outcome."""
+        return self.taxonomy.categories.index(MISSING_LABEL) if self.attribute.gaps else None
 
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> CategoryColumn:
         return replace(self, codes=self.codes[keep])
@@ -171,9 +189,8 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 s
 
 def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field:
     """Name, type and nullability of a protected column; `labels` are all labels of its domain."""
-    nullable = attribute.missing is Missing.OWN_CATEGORY
     of_labels = pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
-    return pa.field(attribute.name, _TYPES.get(attribute.type) or of_labels, nullable=nullable)
+    return pa.field(attribute.name, _TYPES.get(attribute.type) or of_labels, nullable=attribute.gaps)
 
 
 # How far a released column is from the original: squared error, variance and semantic distance.
@@ -191,14 +208,33 @@ def present(values: Floats) -> Floats:
 
 def squared_error(original: Floats, released: Floats) -> float:
     """Mean over the records, in variances of the original (Soria-Comas et al., Eq. (4)–(5), with σ for σ²)."""
-    error = np.mean((released - original) ** 2)
-    return float(in_variances(error, float(variance(original)), rounding(original)))
+    there, errors = present(original), squared_errors(original, released)
+    return float(in_variances(np.mean(errors), spread(original), rounding(there) if len(there) else 0.0))
+
+
+def squared_errors(original: Floats, released: Floats) -> Floats:
+    return missed((released - original) ** 2, original, released, spread(original))
+
+
+def spread(values: Floats) -> float:
+    """The variance of what is not missing."""
+    there = present(values)
+    return float(variance(there)) if len(there) > 1 else 0.0
+
+
+def missed(errors: Floats, original: Floats, released: Floats, unit: float) -> Floats:
+    """Missing in one of the two counts as an error of `unit`; in both, as none."""
+    lost = np.isnan(errors)
+    if not lost.any():
+        return errors
+    return np.where(lost, np.where(np.isnan(original) & np.isnan(released), 0.0, unit), errors)
 
 
 def variance_change(original: Floats, released: Floats) -> float:
     """|σ² − σ'²| / σ² (Sánchez et al. 2016, §4.2)."""
-    after = np.where(alike(released), 0.0, variance(released))
-    return float(relative_change(variance(original), after))
+    there = present(released)
+    after = np.where(alike(there), 0.0, variance(there)) if len(there) > 1 else np.zeros(())
+    return float(relative_change(np.asarray(spread(original)), after))
 
 
 def semantic_distance(column: CategoryColumn, released: Codes) -> float:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coterie.errors import SchemaError
 from coterie.schema.arrays import Codes
-from coterie.schema.attributes import Attribute, AttributeType, Categories, Missing, Order
+from coterie.schema.attributes import Attribute, AttributeType, Categories, Order
 from coterie.schema.recoded import new_labels
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.semantics import (
@@ -22,16 +22,16 @@ from coterie.schema.taxonomy.semantics import (
 )
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
+from coterie.table.columns.column import MISSING_LABEL as MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Semantics, released_field
 
-MISSING_LABEL = "(missing)"
 _BOOLEAN = ("false", "true")
 
 
 def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
     taxonomy = _domain(attribute, folder)
     read = _reader(attribute, taxonomy, folder)
-    if attribute.missing is Missing.OWN_CATEGORY:
+    if attribute.gaps:
         taxonomy, wider = _with_missing(taxonomy, attribute)
         read = partial(_moved, read, wider)
     codes = read(column)
@@ -72,7 +72,10 @@ def central_code(column: CategoryColumn) -> int:
     """The code of the most central label of the domain, or of the one that the schema names."""
     label = column.attribute.impute
     if label is None:
-        return int(np.argmin(domain_marginality(column.distance)))
+        marginality = domain_marginality(column.distance)
+        if column.gap is not None:
+            marginality[column.gap] = np.inf
+        return int(np.argmin(marginality))
     if str(label) in column.taxonomy.categories:
         return column.taxonomy.categories.index(str(label))
     raise SchemaError(
@@ -129,7 +132,7 @@ def released_labels(
     attribute: Attribute, labels: Sequence[str]
 ) -> tuple[pa.Field, Callable[[Codes], pa.Array]]:
     """The field of the release, and codes as its labels; our own label for missing is a null again."""
-    gaps = attribute.missing is Missing.OWN_CATEGORY
+    gaps = attribute.gaps
     shown = [None if gaps and label == MISSING_LABEL else label for label in labels]
     field = released_field(attribute, [label for label in shown if label is not None])
     values = pa.array(shown, pa.string()).cast(field.type)
