@@ -57,6 +57,20 @@ def test_estimates_are_those_of_numpy() -> None:
     assert {one.attribute for one in found.estimates} == {"sex", "age"}
 
 
+def test_ordered_labels_have_shares_and_dates_no_mean() -> None:
+    attributes = {
+        "size": {"type": "ordinal", "role": "protect", "categories": {"labels": ["s", "m", "l"]}},
+        "day": {"type": "date", "role": "protect", "domain": {"lower": "2000-01-01", "upper": "2030-01-01"}},
+        "w": ATTRIBUTES["w"],
+    }
+    days = pa.array(np.arange(4) + 12_000, pa.int32()).cast(pa.date32())
+    rows = pa.table({"size": ["s", "l", "l", "m"], "day": days, "w": [3.0, 1.0, 1.0, 5.0]})
+    found = weighted(rows, rows, {"attributes": attributes})
+    assert [one.of for one in found.estimates] == ["s", "m", "l"]
+    assert estimate(found, "size", "l").original == 0.5
+    assert estimate(found, "size", "l").original_weighted == pytest.approx(0.2)
+
+
 def test_weighted_tables_see_what_others_do_not() -> None:
     """The same records with other weights."""
     other = table().set_column(2, "w", pa.array(np.where(table()["sex"].to_pandas() == "f", 5.0, 1.0)))

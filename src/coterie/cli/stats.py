@@ -23,7 +23,6 @@ from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.releasing.released_files import Published
-from coterie.statistics.releasing.tidy_table import rows_of
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -345,12 +344,12 @@ def report_release(published: Published, page: Path | None, as_json: bool) -> No
 
 
 def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    return f"{value:,.0f}" if value == round(value) else f"{value:.6g}"
 
 
 def _show_values(published: Published) -> None:
     rows, found = [], published.to_frame()
-    for row in rows_of(found.slice(0, MOST_VALUES)):
+    for row in found.slice(0, MOST_VALUES).to_pylist():
         value, lower, upper = (_number(row[key]) for key in ("value", "lower_95", "upper_95"))
         rows.append((escape(str(row["name"])), value, f"{lower} to {upper}"))
     console.print(_table(rows, "released", "value", "95 % interval"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import CategoryColumn, Column
@@ -54,16 +55,20 @@ def compared(
 
 
 def _figures(column: Column, weights: Floats | None) -> dict[str, float]:
-    """Over the records that have a value."""
+    """Over the records that have a value. Means of dates are left out: their zero is arbitrary."""
     if isinstance(column, CategoryColumn):
-        shares = np.bincount(column.codes, weights, column.label_count).astype(np.float64)
-        labels = column.taxonomy.categories
-        return {
-            label: float(share / max(shares.sum(), 1e-300))
-            for label, share in zip(labels[:MOST_LABELS], shares, strict=False)
-        }
+        return _shares(column.codes, weights, column.taxonomy.categories)
     there = ~np.isnan(column.values)
-    if not there.any():
-        return {MEAN: float("nan")}
     by = None if weights is None else weights[there]
-    return {MEAN: float(np.average(column.values[there], weights=by))}
+    if column.attribute.categories is not None:  # ranks of labels
+        ranks = np.rint(column.values[there]).astype(np.int64)
+        return _shares(ranks, by, column.attribute.categories.labels or ())
+    if not column.attribute.type.has_zero:
+        return {}
+    return {MEAN: float(np.average(column.values[there], weights=by)) if there.any() else float("nan")}
+
+
+def _shares(codes: NDArray[np.integer], weights: Floats | None, labels: Sequence[str]) -> dict[str, float]:
+    counts = np.bincount(codes, weights, len(labels)).astype(np.float64)
+    shares = counts / max(counts.sum(), 1e-300)
+    return {label: float(share) for label, share in zip(labels[:MOST_LABELS], shares, strict=False)}
