@@ -288,3 +288,17 @@ def test_a_release_with_rules_can_be_evaluated_and_audited(release: coterie.Rele
     found = coterie.evaluate(people(), release, SCHEMA).measures
     assert all(np.isfinite(result.value) for result in found.values() if result.value is not None)
     assert coterie.audit(people(), release, SCHEMA, seconds=3).findings
+
+
+def test_a_method_is_audited_with_rules() -> None:
+    """Neighbours are rows of any kind, also such as no release takes."""
+    attributes = {name: SCHEMA["attributes"][name] for name in ("age", "job")}
+    made = coterie.audit_method(
+        "laplace",
+        population=people(60).select(["age", "job"]),
+        schema={"attributes": attributes, "rules": ["age != 99"]},
+        epsilon=1,
+        runs=100,
+        attacks=["empirical-epsilon"],
+    )
+    assert made.findings

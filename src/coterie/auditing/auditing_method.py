@@ -24,7 +24,7 @@ from coterie.methods.guarantee import Guarantee, settle
 from coterie.methods.recipe import Method
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
 from coterie.publication.protect import protect
-from coterie.schema.attributes import Schema
+from coterie.schema.attributes import Missing, Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.checked import recoded_table
@@ -106,7 +106,7 @@ def audit_method(
     if neighbours is not None:
         pair = tuple(recoded_table(as_table(one, described), described) for one in neighbours)
     # Attackers know how cells are recoded, and make tables of recoded ones.
-    table, described = recoded_table(table, described), described.of_release
+    table, described = recoded_table(table, described), _any_gaps(described.of_release)
     shuffle = shuffle or described.unit is not None  # as `protect` does
     if table.num_rows < 10:
         raise DataError("The population has fewer than ten people.", "Give a larger table.")
@@ -183,3 +183,12 @@ def _guarantee(
     size = recipe.check_k(k, records, share if recipe.splits_budget else epsilon)
     facts = facts_of(schema, recipe, epsilon, records, size, SecureSampler(), shuffled=shuffled)
     return settle(recipe.promise, facts)
+
+
+def _any_gaps(schema: Schema) -> Schema:
+    """Neighbours are rows of any kind: also such as miss a value where it would apply, which a release refuses."""
+    attributes = tuple(
+        a if a.not_applicable is None else a.model_copy(update={"missing": Missing.OWN_CATEGORY})
+        for a in schema.attributes
+    )
+    return schema.model_copy(update={"attributes": attributes})
