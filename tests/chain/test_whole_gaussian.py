@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from coterie.chain.noise import discrete_gaussian as module
-from coterie.chain.noise.discrete_gaussian import whole_gaussian
+from coterie.chain.noise.discrete_gaussian import whole_gaussian, whole_laplace
 from coterie.chain.noise.exponential import scaled_exp
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
@@ -20,11 +20,12 @@ DRAWS = 60_000
 REJECTED = 1e-6  # how often the right answer fails
 
 
-def _statistic(drawn: np.ndarray, variance: float) -> tuple[float, int]:
+def _statistic(drawn: np.ndarray, variance: float, *, laplace: bool = False) -> tuple[float, int]:
     """Pearson's chi-squared over all values that are expected five times or more."""
     reach = int(12 * math.sqrt(variance)) + 3
     values = np.arange(-reach, reach + 1)
-    chance = np.exp(-(values**2) / (2 * variance))
+    power = np.abs(values) / math.sqrt(variance) if laplace else values**2 / (2 * variance)
+    chance = np.exp(-power)
     expected = len(drawn) * chance / chance.sum()
     counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=len(values))
     kept = expected >= 5
@@ -43,6 +44,23 @@ def test_the_distribution_is_right_and_ten_percent_off_is_not(variance: Fraction
     for wrong in (0.9, 1.1):
         found, degrees = _statistic(drawn, float(variance) * wrong**2)
         assert chi2.sf(found, degrees) < REJECTED
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(10**13 + 1, 10**12)])
+def test_laplace_draws_of_any_rational_scale_are_right_and_ten_percent_off_is_not(scale: Fraction) -> None:
+    for sampler in (SeededSampler(5), KeyedSampler(bytes(32))):
+        drawn = whole_laplace(DRAWS, scale, sampler, "test")
+        found, degrees = _statistic(drawn, float(scale) ** 2, laplace=True)
+        assert chi2.sf(found, degrees) > REJECTED
+        for wrong in (0.9, 1.1):
+            found, degrees = _statistic(drawn, (wrong * float(scale)) ** 2, laplace=True)
+            assert chi2.sf(found, degrees) < REJECTED
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**60)])
+def test_a_laplace_scale_that_no_count_survives_is_refused(scale: Fraction) -> None:
+    with pytest.raises(ParameterError):
+        whole_laplace(1, scale, SeededSampler(1), "test")
 
 
 def test_real_releases_draw_by_the_same_algorithm() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from statistics_people import SCHEMA, document, population
@@ -139,3 +140,42 @@ def test_totals_along_a_taxonomy() -> None:
             found[f"n[{label}]"] == held == sum(c in condition.values for c in table["country"].to_pylist())
         )  # type: ignore[union-attr]
     assert found["n[all]"] == 60
+
+
+def test_a_code_is_one_code_whether_written_as_number_or_text_and_totals_lie_among_their_groups() -> None:
+    """All labels are listed and none may be missing, so no cell is left for other records."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {"sex": rng.integers(1, 3, 900), "urban": rng.integers(0, 2, 900), "age": rng.integers(0, 100, 900)}
+    )
+
+    def labelled(*labels: str) -> dict[str, Any]:
+        return {"role": "protect", "type": "categorical", "categories": {"labels": labels}}
+
+    ages = {"role": "protect", "type": "integer", "domain": {"lower": 0, "upper": 99}}
+    by = {"sex": "declared", "urban": "declared"}
+    content = {
+        "release": "codes",
+        "population": "people",
+        "schema": {"attributes": {"sex": labelled("1", "2"), "urban": labelled("0", "1"), "age": ages}},
+        "neighbours": "add-remove",
+        "records": 900,
+        "budget": {"epsilon": 1},
+        "statistics": {
+            "n": {"kind": "count", "by": by, "totals": True},
+            "men": {"kind": "count", "where": {"sex": 1}},
+            "old": {"kind": "count", "where": {"age": "77"}},
+            "as_old": {"kind": "count", "where": {"age": 77}},
+            "mean": {"kind": "mean", "of": "age", "by": by, "totals": True, "expected": 50},
+        },
+    }
+    chosen = plan(read_specification(content))
+    for seed in range(10):
+        made = make_release(chosen, open_records(table), Noise.seeded(seed))
+        values = {value.name: value.value for value in made.values}
+        assert values["men"] == values["n[1, all]"] == values["n[1, 0]"] + values["n[1, 1]"]
+        assert values["n[all, all]"] == values["n[1, all]"] + values["n[2, all]"]
+        assert values["old"] == values["as_old"]
+        for code in "12":
+            groups = [values[f"mean[{code}, 0]"], values[f"mean[{code}, 1]"]]
+            assert min(groups) - 1e-9 <= values[f"mean[{code}, all]"] <= max(groups) + 1e-9

@@ -121,6 +121,32 @@ def whole_gaussian(count: int, variance: Fraction, sampler: Sampler, stream: str
     return np.concatenate(parts)[:count]
 
 
+_LARGEST_SCALE = 1 << 40
+
+
+def whole_laplace(count: int, scale: Fraction, sampler: Sampler, stream: str) -> Whole:
+    """`count` independent draws with Pr(y) ∝ exp(-|y|/scale), from the sampler's words alone.
+
+    With scale t/s: ⌊size/s⌋ is k or more exactly where the size is k·s or more, so with probability exp(-k·s/t). The sign is
+    fair, and zero with a minus is drawn anew, as it would otherwise come twice.
+    """
+    if scale.numerator > _LARGEST_SCALE:  # upwards: more noise, never less
+        scale = Fraction(math.ceil(scale * 2**16), 2**16)
+    if scale <= 0 or scale.numerator > LARGEST_DEVIATION << 16:
+        raise ParameterError(
+            "The noise would be wider than any count.", "Raise epsilon: nothing of the data would be left."
+        )
+    parts, left = [np.empty(0, dtype=np.int64)], count
+    while left > 0:
+        wanted = min(2 * left + 16, _AT_ONCE)
+        words = _Words(sampler, f"{stream}, laplace {len(parts)}")
+        size = words.sizes(wanted, scale.numerator) // scale.denominator
+        negative = (words.uniform(wanted) & np.uint64(1)).astype(bool)
+        parts.append(np.where(negative, -size, size)[~(negative & (size == 0))])
+        left -= len(parts[-1])
+    return np.concatenate(parts)[:count]
+
+
 def _kept(count: int, scale: int, variance: Fraction, sampler: Sampler, stream: str) -> Whole:
     """Proposals that are kept, in the order of their words."""
     words = _Words(sampler, stream)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coterie.statistics.planning.strategy import Strategy
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
+from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import EVERYONE
 from coterie.statistics.specification.specification import Specification
@@ -29,6 +30,12 @@ def group_asked(
         )
         for total in specification.totals
     ]
+    used = {column for m in asked for column, _ in m.where.conditions}
+    closed = {
+        column: labels
+        for column in used
+        if (labels := only_labels(specification.schema[column], specification.schema))
+    }
     found: dict[Key, tuple[list[int], Cells | None]] = {}
     for (kind, terms), places in kinds.items():
         everyone = [i for i in places if asked[i].where.everyone]
@@ -41,7 +48,7 @@ def group_asked(
                 parts = [(set(), everyone)]
         for columns, members in parts:
             filters = [asked[i].where for i in members]
-            cells = Cells.of(filters, specification.disjoint, complete)
+            cells = Cells.of(filters, specification.disjoint, complete, closed)
             found[kind, terms, tuple(sorted(columns))] = sorted(members), cells
     return found
 

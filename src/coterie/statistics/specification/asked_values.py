@@ -13,12 +13,13 @@ from coterie.schema.attributes import Attribute, AttributeType, Schema
 from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.specification.filters import Between, Condition, Value
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value
 from coterie.table.checked import step_of
 from coterie.table.columns.column import canonical_number as canonical
 from coterie.table.columns.labels import MISSING_LABEL
 
 MISSING = "\x00missing"  # no text of a file or a filter
+_MOMENTS = (AttributeType.DATE, AttributeType.TIMESTAMP)
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 
 
@@ -51,6 +52,33 @@ def asked_labels(attribute: Attribute, folder: Path) -> tuple[str, ...] | None:
     return tuple(declared_taxonomy(attribute.categories, folder).categories)
 
 
+def only_labels(attribute: Attribute, schema: Schema) -> frozenset[str] | None:
+    """The labels of which every record has one, because a table with any other value is refused."""
+    labels = None if attribute.gaps or not attribute.is_protected else asked_labels(attribute, schema.folder)
+    return None if labels is None else frozenset(labels)
+
+
+def one_spelling(chosen: Filter, schema: Schema) -> Filter:
+    """The filter with labels as texts and numbers as numbers, however they were written: equal ones are equal then."""
+
+    def spelled(value: Value, attribute: Attribute, *, labelled: bool) -> Value:
+        if value in attribute.missing_marks or isinstance(value, str) == labelled:
+            return value
+        if labelled:
+            return _asked_label(value, attribute, asked_labels(attribute, schema.folder))
+        return value if attribute.type in _MOMENTS else _asked_number(value, attribute)
+
+    found = []
+    for column, condition in chosen.conditions:
+        if isinstance(condition, OneOf):
+            attribute = schema[column]
+            labelled = is_labelled(attribute, asked_values(condition))
+            values = [spelled(value, attribute, labelled=labelled) for value in condition.values]
+            condition = OneOf(tuple(dict.fromkeys(values)))
+        found.append((column, condition))
+    return Filter(tuple(found))
+
+
 def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Condition:
     """The condition in the values of the typed column: labels as declared, or numbers."""
     if isinstance(condition, Between):
@@ -66,7 +94,7 @@ def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Cond
 def _asked_number(value: Value, attribute: Attribute) -> Value:
     if isinstance(value, str) and value in attribute.missing_marks:
         return MISSING
-    moments = attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
+    moments = attribute.type in _MOMENTS
     try:
         if isinstance(value, str) and moments:
             number = as_number(typed_bound(value, timestamp=attribute.type is AttributeType.TIMESTAMP))

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.specification.filters import Condition, Filter, atoms, conditions_of
+from coterie.statistics.specification.filters import Condition, Filter, OneOf, atoms, conditions_of
 
 MOST_CELLS = 1 << 20
 
@@ -56,11 +56,12 @@ class Cells:
         filters: Sequence[Filter],
         disjoint: Sequence[Sequence[Filter]] = (),
         complete: Sequence[tuple[Filter, Sequence[Filter]]] = (),
+        closed: Mapping[str, frozenset[str]] | None = None,
     ) -> Cells | None:
         """None where the product is too large.
 
         A record is in at most one filter of a `disjoint` group, and in one of the parts of a `complete` one if it is
-        in the base.
+        in the base. `closed`: columns of which every record has one of these labels.
         """
         axes = tuple(
             Axis(column, tuple(conditions), tuple(atoms(conditions)))
@@ -80,6 +81,11 @@ class Cells:
             if all(set(f.conditions) <= known for f in (base, *parts)):
                 inside = np.any([everything.holds(f) for f in parts], axis=0)
                 allowed &= ~everything.holds(base) | inside
+        for axis, at in zip(axes, everything.places().T if closed else (), strict=False):
+            labels = (closed or {}).get(axis.column)
+            listed = {v for c in axis.conditions if isinstance(c, OneOf) for v in c.values}
+            if labels is not None and labels <= listed:
+                allowed &= np.array([any(atom) for atom in axis.atoms])[at]
         return cls(axes, np.flatnonzero(allowed))
 
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from coterie.errors import ParameterError, nearest
 from coterie.schema.attributes import Schema
+from coterie.statistics.specification.asked_values import one_spelling
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.fields import (
     members,
@@ -136,7 +137,15 @@ def expand(
         if complete and parts[0][1].kind in (StatisticKind.COUNT, StatisticKind.SUM):
             base = replace(parts[0][1], where=read_filter(entry.get("where"), where))
             families.append((base, tuple(part.name for _, part in parts)))
+    # Statistics that mean the same records share them from here on, however their values were written.
+    statistics = [_respelled(statistic, schema) for statistic in statistics]
+    families = [(_respelled(base, schema), parts) for base, parts in families]
     return tuple(statistics), _totals(statistics, families, size_is_public)
+
+
+def _respelled(statistic: Statistic, schema: Schema) -> Statistic:
+    where, that = one_spelling(statistic.where, schema), statistic.that
+    return replace(statistic, where=where, that=None if that is None else one_spelling(that, schema))
 
 
 def _total_of(

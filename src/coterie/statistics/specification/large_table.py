@@ -91,6 +91,14 @@ class LargeTable:
         return np.unravel_index(flat, sides)
 
     @property
+    def totals(self) -> list[tuple[int, ...]]:
+        """The axes that are kept in each total that is asked for."""
+        axes = range(len(self.axes))
+        if self.kept is None:
+            return [kept for size in axes for kept in itertools.combinations(axes, size)]
+        return [tuple(a for a in axes if self.columns[a] in columns) for columns in self.kept]
+
+    @property
     def published(self) -> Whole:
         """The places of the figures in `with_totals`."""
         sides = tuple(len(self.along(axis)) for axis in range(len(self.axes)))

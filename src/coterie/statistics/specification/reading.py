@@ -16,7 +16,7 @@ from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics.prediction.derivation import with_least_spreads
 from coterie.statistics.releasing.records import Kinds, open_records, typed
-from coterie.statistics.specification.asked_values import asked_values
+from coterie.statistics.specification.asked_values import asked_values, one_spelling
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.checking import check, check_asked_values, check_expected
 from coterie.statistics.specification.entries import expand, of_group
@@ -155,7 +155,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         floor=floor_of(document.get("floor")),
         fairness=fairness_of(document.get("fairness")),
         relative_to=one_of(document.get("relative_to", "scale"), RelativeTo, "`relative_to`"),
-        disjoint=_disjoint(document.get("disjoint") or [], {s.name: s.where for s in statistics}),
+        disjoint=_disjoint(document.get("disjoint") or [], {s.name: s.where for s in statistics}, schema),
         totals=totals,
         pilot=pilot_of(document.get("pilot")),
         expected_from=str(document.get("expected_from", "the publisher's expectation")),
@@ -229,7 +229,9 @@ def _equation(name: str, content: object) -> Equation:
     )
 
 
-def _disjoint(content: object, filters: Mapping[str, Filter]) -> tuple[tuple[Filter, ...], ...]:
+def _disjoint(
+    content: object, filters: Mapping[str, Filter], schema: Schema
+) -> tuple[tuple[Filter, ...], ...]:
     """Groups declared to share no record: lists of statistics' names, or of filters."""
     if not isinstance(content, list):
         raise ParameterError("`disjoint` must be a list of lists.", "Write disjoint: [[stat_a, stat_b]].")
@@ -245,7 +247,8 @@ def _disjoint(content: object, filters: Mapping[str, Filter]) -> tuple[tuple[Fil
                 raise ParameterError(
                     f"`disjoint` names the unknown statistic '{item}'.", nearest(item, filters)
                 )
-            chosen.append(filters[item] if isinstance(item, str) else read_filter(item, "`disjoint`"))
+            read = filters[item] if isinstance(item, str) else read_filter(item, "`disjoint`")
+            chosen.append(one_spelling(read, schema))
         groups.append(tuple(dict.fromkeys(chosen)))
     return tuple(groups)
 
