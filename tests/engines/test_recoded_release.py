@@ -120,7 +120,7 @@ def test_out_of_core_and_from_text(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"method": "dp-ir", "epsilon": 4, "k": 5, "seed": 3}
     wanted = coterie.protect(ORIGINAL, SCHEMA, **asked).table.to_pydict()
     streamed = coterie.publish(
-        tmp_path / "people.parquet", SCHEMA, tmp_path / "out.parquet", memory="1GB", **asked
+        tmp_path / "people.parquet", SCHEMA, tmp_path / "out.parquet", memory="6GB", **asked
     )
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == wanted
     assert streamed.certificate.attributes[1].recoded

@@ -233,7 +233,7 @@ def test_larger_tables_are_refused_in_words(tmp_path: Path) -> None:
 
     pq.write_table(households(20), tmp_path / "people.parquet")
     with pytest.raises(ParameterError, match="in memory only"):
-        coterie.protect(tmp_path / "people.parquet", document(), method=METHOD, epsilon=1, memory="1GB")
+        coterie.protect(tmp_path / "people.parquet", document(), method=METHOD, epsilon=1, memory="6GB")
 
 
 def test_the_words_are_about_the_unit() -> None:
