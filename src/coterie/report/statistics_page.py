@@ -88,6 +88,7 @@ def statistics_page(published: Published) -> str:
         issued=f"{datetime.fromisoformat(certificate.issued):%d %B %Y}",
         population=view.specification.population,
         figures=len(view.frame),
+        large=bool(view.large),
         odds=_odds(view.specification, Status(certificate.guarantee.status)),
         doubled="" if view.specification.neighbours.size_is_public else _DOUBLED,
         singles=view.singles(),

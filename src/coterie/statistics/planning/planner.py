@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +10,6 @@ import numpy as np
 
 from coterie.errors import shortened
 from coterie.schema.arrays import Floats
-from coterie.schema.exact import as_text
 from coterie.statistics.allocators import (
     DEFAULT,
     Allocator,
@@ -25,25 +23,21 @@ from coterie.statistics.planning.design import Design, build_design, metric_at
 from coterie.statistics.planning.fairness import fair
 from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
+from coterie.statistics.planning.plan_warnings import threshold_words, warnings_on
 from coterie.statistics.planning.selection import best_design
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.derivation import domain_of, spread_warnings, weight_warnings
+from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
 from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.consistency import predict_consistent
-from coterie.statistics.releasing.measuring import threshold_of
-from coterie.statistics.specification.checking import unchecked_columns
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.specification import PrivacyBudget, Route, Specification, StatisticKind
+from coterie.statistics.specification.specification import Route, Specification
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
 MOST_TARGETS_FOR_LOSSES = 60
-DANGEROUS = 10.0  # ε above which the promise is empty
-LARGE_DELTA = Fraction(1, 1000)
 
 
 def split_by_rule(
@@ -163,88 +157,6 @@ def predict(design: Design, budgets: Floats, rough: bool = False) -> tuple[Predi
 def matters(group: Group) -> bool:
     """Whether fitting together can change a figure: alone, a number is only cut to its domain."""
     return group.joint is not None or len(group.quantities) > 1
-
-
-def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
-    """What also a reader of the release should know."""
-    specification = design.specification
-    warnings = [
-        *design.warnings,
-        *spread_warnings(specification),
-        *weight_warnings(specification),
-        *budget_warnings(specification.budget),
-        *useless(design, errors),
-    ]
-    if specification.size is None and specification.records is not None:
-        warnings.append(
-            f"Under {specification.neighbours} neighbours the number of records is private: `records` is used for planning "
-            "only, and no released figure is fitted to it. Write a public estimate there, not the true number."
-        )
-    unchecked = unchecked_columns(specification)
-    if unchecked:
-        warnings.append(
-            f"The schema declares no labels for {', '.join(unchecked)}: a misspelt value in a filter would find "
-            "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
-            "the values checked."
-        )
-    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
-    shapeless = [s.name for s in quantiles if s.shape is None]
-    if shapeless:
-        warnings.append(
-            f"No `shape` is declared for {shortened(shapeless, 6)}: errors and intervals rest on an assumed one (a normal "
-            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
-            "values lie twice as dense the error is about half as large, and the other way round."
-        )
-    return tuple(warnings)
-
-
-def threshold_words(design: Design, budgets: Sequence[Fraction]) -> list[str]:
-    """Which private keys the release shows."""
-    specification, delta = design.specification, design.specification.budget.key_delta
-    return [
-        f"{m.name}: a key is shown if its noisy count is {threshold_of(budget, specification).least} or more. A key of one "
-        f"record is shown with probability {float(delta):.2g} at most, as part of δ. How many are not shown is not told."
-        for m, budget in zip(design.measurements, budgets, strict=True)
-        if m.kind is Kind.KEYS
-    ]
-
-
-def budget_warnings(budget: PrivacyBudget) -> list[str]:
-    """Budgets that hide nobody, and failure probabilities that are no longer small."""
-    warnings = []
-    rho = None if budget.rho is None else float(budget.rho)
-    epsilon = float(budget.epsilon or 0) if rho is None else rho + 2.0 * math.sqrt(rho * math.log(1e9))
-    if epsilon > DANGEROUS:
-        sure = 1.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
-        warnings.append(
-            f"Dangerous budget: {budget} is above ε = {DANGEROUS:g}. Someone 50 % sure of a record before may be more than "
-            f"{math.floor(1000 * min(sure, 0.9999)) / 10:g} % sure after; do not call these statistics private."
-        )
-    if budget.delta is not None and budget.delta > LARGE_DELTA:
-        warnings.append(
-            f"Dangerous delta: {as_text(budget.delta)} is above {as_text(LARGE_DELTA)}. With a δ of 1/records or more a "
-            "whole record may be published; keep it far below."
-        )
-    return warnings
-
-
-def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
-    """Statistics whose released value will tell no more than a guess: within their range, or at their expected size."""
-    expected = Expectations.of(design.specification)
-    found = {error.name: error.mean for error in errors}
-    names = []
-    for statistic in design.specification.statistics:
-        width = domain_of(design.specification, statistic).width
-        # The middle of a range is off by a quarter of its width on average, without any data.
-        guess = width / 4 if math.isfinite(width) else abs(expected.statistic(statistic))
-        if found.get(statistic.name, 0.0) >= guess > 0:
-            names.append(statistic.name)
-    if not names:
-        return []
-    return [
-        f"Useless at this budget: {shortened(names, 6)}. The noise is as large as the whole range or the expected value, so "
-        "the released figure tells no more than a guess. Raise the budget, or publish fewer statistics."
-    ]
 
 
 def notes_on(design: Design) -> tuple[str, ...]:

@@ -105,8 +105,6 @@ def expand(
             )
         members(entry, _ENTRIES, where)
         kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
-        if kind in (StatisticKind.KEYS, StatisticKind.TABLE):
-            raise ParameterError(f"{where}: this is no kind.", "Write kind: count, by: {COLUMN: …}.")
         key = private_key(entry, kind, where)
         if key is not None:
             single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)

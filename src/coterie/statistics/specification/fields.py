@@ -25,7 +25,9 @@ def members(content: Mapping[Any, Any], known: Iterable[str], where: str) -> Non
 def one_of(value: object, choices: type[Choice], where: str) -> Choice:
     if isinstance(value, choices):
         return value
-    known = [choice.value for choice in choices]
+    known = [
+        choice.value for choice in choices if " " not in choice.value
+    ]  # others are no words of a specification
     if value is None:
         raise ParameterError(f"{where} is missing.", f"Choose one of: {', '.join(known)}.")
     if str(value) not in known:
