@@ -7,6 +7,11 @@ import pytest
 
 from coterie.chain.synthesis.raking import CAP, Margin, in_words, rake, rounded
 
+RAKED = (
+    "weights were raked to public totals by a, b, known without this table: the weight column was not read, and raking "
+    "costs no ε"
+)
+
 
 def margin(name: str, *totals: float) -> Margin:
     return Margin(name, tuple(map(str, range(len(totals)))), np.array(totals))
@@ -22,8 +27,7 @@ def test_two_margins_are_met_exactly_and_rows_alike_weigh_alike() -> None:
     assert found.difference < 1e-8
     cells = values["a"] * 3 + values["b"]
     assert all(np.ptp(found.weights[cells == cell]) == 0 for cell in np.unique(cells))
-    assert "raked to public totals by a, b" in in_words(found, margins)[0]
-    assert len(in_words(found, margins)) == 1
+    assert in_words(found, margins, values, found.weights) == (f"{RAKED}; all totals are met",)
 
 
 def test_it_is_the_fit_of_the_literature() -> None:
@@ -37,21 +41,26 @@ def test_it_is_the_fit_of_the_literature() -> None:
 def test_the_number_of_people_alone() -> None:
     found = rake([], {}, 900, 300)
     assert set(found.weights) == {3.0}
-    assert "a public total" in in_words(found, [])[0]
+    assert "a public total" in in_words(found, [], {}, found.weights)[0]
 
 
 def test_a_label_that_no_row_has_is_named_and_the_others_make_up_for_it() -> None:
     margins = [margin("a", 60, 30, 10), margin("b", 50, 50)]
-    found = rake(margins, {"a": np.array([0, 1, 0, 1]), "b": np.array([0, 0, 1, 1])}, 100, 4)
+    values = {"a": np.array([0, 1, 0, 1]), "b": np.array([0, 0, 1, 1])}
+    found = rake(margins, values, 100, 4)
     assert found.absent == (("a", "2"),)
     assert found.weights.sum() == pytest.approx(100)
     assert np.bincount([0, 1, 0, 1], found.weights) == pytest.approx([200 / 3, 100 / 3])
-    assert any("'2' of a" in said for said in in_words(found, margins))
+    assert any("'2' of a" in said for said in in_words(found, margins, values, found.weights))
 
 
 def test_gaps_keep_their_place_and_the_rest_is_in_proportion() -> None:
     values = {"a": np.array([0.0, 0.0, 1.0, np.nan]), "b": np.array([0, 1, 1, 0])}
-    found = rake([margin("a", 50, 50), margin("b", 50, 50)], values, 100, 4)
+    margins = [margin("a", 50, 50), margin("b", 50, 50)]
+    found = rake(margins, values, 100, 4)
+    said = in_words(found, margins, values, found.weights)
+    assert "all totals are met" not in said[0]
+    assert "rows without a label in a have weights too" in said[1]
     assert found.weights.sum() == pytest.approx(100)
     assert found.weights[:2].sum() == pytest.approx(found.weights[2])
     assert np.bincount(values["b"], found.weights) == pytest.approx([50, 50])
@@ -63,7 +72,7 @@ def test_no_weight_is_far_from_the_mean_and_a_total_missed_for_that_is_told() ->
     found = rake(margins, values, 1000, 1000)
     assert found.weights.max() <= CAP * 1.05
     assert found.difference > 0.5
-    assert any("not all totals are met" in said for said in in_words(found, margins))
+    assert any("not all totals are met" in said for said in in_words(found, margins, values, found.weights))
 
 
 def test_totals_that_no_weights_can_meet_end() -> None:
@@ -72,6 +81,16 @@ def test_totals_that_no_weights_can_meet_end() -> None:
     found = rake([margin("a", 50, 50), margin("b", 80, 20)], {"a": both, "b": both}, 100, 100)
     assert found.weights.sum() == pytest.approx(100)
     assert found.difference > 0.1
+
+
+def test_totals_that_rounding_misses_are_not_said_to_be_met() -> None:
+    values = {"a": np.repeat([0, 1], [500, 520])}
+    margins = [margin("a", 700, 780)]
+    found = rake(margins, values, 1480, 1020)
+    first, second = in_words(found, margins, values, rounded(found.weights, 0))
+    assert "all totals are met" not in first
+    assert "rounded to the schema's decimals" in second
+    assert "all totals are met" in in_words(found, margins, values, rounded(found.weights, 5))[0]
 
 
 def test_rounding_moves_no_total() -> None:

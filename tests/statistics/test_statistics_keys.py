@@ -241,7 +241,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         document(equations={"e": "jobs[king] / 2"}),
         "a count by private keys: the release finds them",
     ),
-    "kind": (document(statistics={"m": {"kind": "counts by private keys"}}), "this is no kind"),
+    "kind": (
+        document(statistics={"m": {"kind": "counts by private keys"}}),
+        "kind is not one that Coterie knows",
+    ),
     "distinct of what": (
         document(statistics={"d": {"kind": "count_distinct", "of": "job"}}),
         "nothing says how many values 'job' can have.*at_most",

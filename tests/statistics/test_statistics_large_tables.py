@@ -331,7 +331,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         },
         "at most",
     ),
-    ({"statistics": {"a": {"kind": "counts of a large table"}}}, "this is no kind"),
+    ({"statistics": {"a": {"kind": "counts of a large table"}}}, "kind is not one that Coterie knows"),
 ]
 
 

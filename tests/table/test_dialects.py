@@ -132,6 +132,7 @@ def test_it_is_written_back_and_absent_where_it_is_the_default() -> None:
         (b"a,b\n1,01/02/2020\n2,02/01/2020\n", {}),
         (b'a,b\n"1,000",x\n900,y\n', {"thousands": ","}),
         (b"a;b\n1.234,56;1.500\n9,5;20\n", {"decimal": ",", "thousands": "."}),
+        (b"a;b\n1.234,56;1.500\n0,00;0\n", {"decimal": ",", "thousands": "."}),
         (b"a;b\n1,5;0.25\n2,5;1.5\n", {}),
         (b"a;b\n0,125;x\n0,250;y\n", {"decimal": ","}),
         (b"a;b\n1'000;x\n20'500;y\n", {"thousands": "'"}),

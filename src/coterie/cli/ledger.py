@@ -109,6 +109,10 @@ def init_command(
     )
     if as_json:
         return
+    if terms.unit != ROW and terms.rows_per_unit == 1:
+        warn(
+            f"each {escape(terms.unit)} counts with one row. If one may have more, make the account with --rows-per-unit."
+        )
     if terms.delta is None:
         console.print(
             "It takes releases in pure epsilon only; releases in rho or with delta need --delta here."

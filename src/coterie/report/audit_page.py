@@ -75,8 +75,9 @@ def shown(estimate: Estimate, unit: Unit) -> str:
         return write(estimate.value)
     if estimate.high == float("inf"):
         return f"at least {write(estimate.low)}"
-    value, low = (max(end, 0.0) for end in (estimate.value, estimate.low))  # chance can leave a risk below 0
-    return f"{write(value)} ({write(low)} – {write(estimate.high)})"
+    # Chance can leave a risk below 0.
+    value, low, high = (max(end, 0.0) for end in (estimate.value, estimate.low, estimate.high))
+    return f"{write(value)} ({write(low)} – {write(high)})"
 
 
 def _not_run(audit: Audit) -> str:

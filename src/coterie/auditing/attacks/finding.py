@@ -212,11 +212,11 @@ def percent(share: float) -> str:
 def interval_words(estimate: Estimate, looked_at: int = 1) -> str:
     """A share with its interval, as a sentence has it."""
     # Luck can leave a risk below 0.
-    value, low = (percent(max(end, 0.0)) for end in (estimate.value, estimate.low))
+    value, low, high = (percent(max(end, 0.0)) for end in (estimate.value, estimate.low, estimate.high))
     if estimate.low == estimate.high:
         return value
     widened = f", widened for the choice among {looked_at}" if looked_at > 1 else ""
-    return f"{value} (95\u00a0% interval {low} to {percent(estimate.high)}{widened})"
+    return f"{value} (95\u00a0% interval {low} to {high}{widened})"
 
 
 # The worst of several things looked at, with an interval that holds for all of them at once.

@@ -137,7 +137,8 @@ def weights_for(
     if schema.raked is None or schema.totals is None:
         return None, ()
     found = rake(margins, values, schema.totals.population, len(next(iter(values.values()))))
-    return rounded(found.weights, schema.raked.decimals), in_words(found, margins)
+    released = rounded(found.weights, schema.raked.decimals)
+    return released, in_words(found, margins, values, released)
 
 
 def rounded(weights: Floats, decimals: int | None) -> Floats:
@@ -146,8 +147,10 @@ def rounded(weights: Floats, decimals: int | None) -> Floats:
     return np.round(weights, max(places, 0))
 
 
-def in_words(raked: Raked, margins: Sequence[Margin]) -> tuple[str, ...]:
-    """What the certificate says of it."""
+def in_words(
+    raked: Raked, margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], released: Floats
+) -> tuple[str, ...]:
+    """What the certificate says of it, judged by the weights that are released."""
     to = f"public totals by {', '.join(margin.name for margin in margins)}" if margins else "a public total"
     said = [
         f"weights were raked to {to}, known without this table: the weight column was not read, and raking costs no ε"
@@ -156,8 +159,27 @@ def in_words(raked: Raked, margins: Sequence[Margin]) -> tuple[str, ...]:
         f"no synthetic row has the label '{label}' of {name}: its total is spread over the other labels"
         for name, label in raked.absent
     ]
-    if raked.difference <= _CLOSE and not raked.absent:
+    population = float(raked.weights.sum())
+    off, gaps = abs(float(released.sum()) / population - 1), []
+    for margin in margins:
+        summed = np.bincount(margin.codes(values[margin.name]), released, len(margin.labels) + 1)
+        if summed[-1] > 0:
+            gaps.append(margin.name)
+        there = (margin.totals > 0) & (summed[:-1] > 0)
+        share = summed[:-1][there] * (population / max(population - summed[-1], 1e-300))
+        off = max(off, float(np.abs(share / margin.totals[there] - 1).max(initial=0.0)))
+    if gaps:
+        said.append(
+            f"rows without a label in {', '.join(gaps)} have weights too, so its labels add up to less than their totals: "
+            "they are met in proportion only"
+        )
+    if off <= _CLOSE and not raked.absent and not gaps:
         said[0] += "; all totals are met"
+    elif raked.difference <= _CLOSE < off and not raked.absent:
+        said.append(
+            f"weights are rounded to the schema's decimals, so totals are missed by up to {off:.2g} of a total; allow more "
+            "`decimals` for the weight"
+        )
     elif raked.difference > _CLOSE:
         said.append(
             f"not all totals are met: the largest difference is {raked.difference:.2g} of a total, as no weight may be more "
