@@ -9,7 +9,6 @@ from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.cells import Cells
-from coterie.statistics.specification.filters import EVERYONE
 from coterie.statistics.specification.specification import Specification
 
 Key = tuple[Kind, tuple[tuple[str, float], ...], tuple[str, ...]]
@@ -23,13 +22,6 @@ def group_asked(
     for index, m in enumerate(asked):
         if m.kind in (Kind.COUNT, Kind.SUM):
             kinds.setdefault((m.kind, m.terms), []).append(index)
-    complete = [
-        (
-            EVERYONE if total.whole is None else specification[total.whole].where,
-            [specification[name].where for name in total.parts],
-        )
-        for total in specification.totals
-    ]
     used = {column for m in asked for column, _ in m.where.conditions}
     closed = {
         column: labels
@@ -48,7 +40,7 @@ def group_asked(
                 parts = [(set(), everyone)]
         for columns, members in parts:
             filters = [asked[i].where for i in members]
-            cells = Cells.of(filters, specification.disjoint, complete, closed)
+            cells = Cells.of(filters, specification.disjoint, specification.complete, closed)
             found[kind, terms, tuple(sorted(columns))] = sorted(members), cells
     return found
 

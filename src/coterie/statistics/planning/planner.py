@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
@@ -52,6 +53,29 @@ def split_by_rule(
     `compare` names further allocators for the table (None: all). `expected` replaces the specification's
     expected values, for instance by a pilot's.
     """
+    with _one_thread():
+        return _split(specification, allocator, compare, report_losses, expected)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Matrices of a plan are small: threads of linear algebra would wait for each other most of the time."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # only slower
+        yield
+        return
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def _split(
+    specification: Specification,
+    allocator: str,
+    compare: Sequence[str] | None,
+    report_losses: bool | None,
+    expected: Mapping[str, float] | None,
+) -> Plan:
     chosen = find_allocator(allocator)
     design, expectations = design_for(specification, expected, 1 - specification.pilot)
     problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))

@@ -106,9 +106,8 @@ def _check(specification: Specification, kinds: Kinds) -> None:
                 "Groups declared disjoint share records.",
                 "Remove them from `disjoint`, or correct their filters: the budget would be understated.",
             )
-    for total in specification.totals:
-        base = Filter() if total.whole is None else specification[total.whole].where
-        inside = np.any([kinds.members[specification[name].where] for name in total.parts], axis=0)
+    for base, parts in specification.complete:
+        inside = np.any([kinds.members[part] for part in parts], axis=0)
         if (kinds.members[base] & ~inside & present).any():
             raise DataError(
                 "Groups declared complete miss some records.",

@@ -119,7 +119,7 @@ def plan_with_pilot(
 
     The second part is chosen after looking at the first: adaptive composition, and the shares add up.
     """
-    rough = replace(specification, equations=(), totals=())
+    rough = replace(specification, equations=(), complete=())
     design, _ = design_for(rough, share=specification.pilot)
     budgets = exact_budgets(uniform(Problem(design.metric, design.feasible)), design.feasible, design.total)
     noisy = add_noise(design, compute(design, records, noise.sampler), budgets, noise, "pilot ")

@@ -32,7 +32,6 @@ from coterie.statistics.specification.specification import (
     Route,
     Statistic,
     StatisticKind,
-    Total,
 )
 from coterie.statistics.specification.weighting import with_weight
 
@@ -80,20 +79,17 @@ ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[V
 def expand(
     content: Mapping[str, Any],
     schema: Schema,
-    size_is_public: bool,
     shape_of: ShapeOf,
     weighted: bool = False,
-) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
-    """All single statistics, and which of them must add up.
+) -> tuple[tuple[Statistic, ...], tuple[tuple[Filter, tuple[Filter, ...]], ...]]:
+    """All single statistics, and the groups that are complete: of which base, and all of them.
 
-    `size_is_public`: the number of records is known exactly, so that a complete group-by must add up to it. That
-    is so under replace-one neighbours alone; under add-remove `records` is a figure for planning.
     `weighted`: so they are, unless an entry says otherwise.
     """
     if not content:
         raise ParameterError("No statistic is asked for.", "Write at least one under `statistics:`.")
     statistics: list[Statistic] = []
-    families: list[tuple[Statistic, tuple[str, ...]]] = []
+    complete: list[tuple[Filter, tuple[Filter, ...]]] = []
     for name, entry in content.items():
         if not isinstance(entry, dict):
             raise ParameterError(f"Statistic '{name}' has no description.", "Give it at least a `kind`.")
@@ -131,14 +127,13 @@ def expand(
         ]
         parts = [(group, statistic) for group, statistic in made if not group.total]
         statistics += [_total_of(group, single, parts) if group.total else single for group, single in made]
-        complete = entry.get("complete") is True and bool(parts[0][0].choices)
-        if complete and parts[0][1].kind in (StatisticKind.COUNT, StatisticKind.SUM):
-            base = replace(parts[0][1], where=read_filter(entry.get("where"), where))
-            families.append((base, tuple(part.name for _, part in parts)))
+        if entry.get("complete") is True and parts[0][0].choices:
+            base = read_filter(entry.get("where"), where)
+            complete.append((base, tuple(part.where for _, part in parts)))
     # Statistics that mean the same records share them from here on, however their values were written.
     statistics = [_respelled(statistic, schema) for statistic in statistics]
-    families = [(_respelled(base, schema), parts) for base, parts in families]
-    return tuple(statistics), _totals(statistics, families, size_is_public)
+    spelled = (tuple(one_spelling(f, schema) for f in (base, *parts)) for base, parts in complete)
+    return tuple(statistics), tuple((base, tuple(parts)) for base, *parts in spelled)
 
 
 def _respelled(statistic: Statistic, schema: Schema) -> Statistic:
@@ -299,22 +294,3 @@ def _about(content: object, label: str, columns: int, where: str) -> About:
     means = (None if v is None else number_of(v, f"{where}, about, mean") for v in listed("mean"))
     stds = (positive_of(v, f"{where}, about, std") for v in listed("std"))
     return About(positive_of(content.get("size"), f"{where}, about, size"), tuple(means), tuple(stds))
-
-
-def _totals(
-    statistics: list[Statistic], families: list[tuple[Statistic, tuple[str, ...]]], size_is_public: bool
-) -> tuple[Total, ...]:
-    totals = []
-    for base, parts in families:
-        whole = next(
-            (
-                other.name
-                for other in statistics
-                if (other.kind, other.columns, other.where) == (base.kind, base.columns, base.where)
-            ),
-            None,
-        )
-        public = base.kind is StatisticKind.COUNT and base.where.everyone and size_is_public
-        if whole is not None or public:
-            totals.append(Total(parts, whole))
-    return tuple(totals)

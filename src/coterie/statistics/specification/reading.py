@@ -135,9 +135,8 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
 def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specification:
     shapes = ShapeReader(schema, folder)
     neighbours = _neighbours(document.get("neighbours"), schema)
-    exact = neighbours.size_is_public and document.get("records") is not None
     by_weight = weighted(document.get("weighted", False), "The specification")
-    statistics, totals = expand(document["statistics"], schema, exact, shapes.read, by_weight)
+    statistics, complete = expand(document["statistics"], schema, shapes.read, by_weight)
     records = positive_integer(document.get("records"), "`records`")
     equations = document.get("equations") or {}
     if not isinstance(equations, dict):
@@ -156,7 +155,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         fairness=fairness_of(document.get("fairness")),
         relative_to=one_of(document.get("relative_to", "scale"), RelativeTo, "`relative_to`"),
         disjoint=_disjoint(document.get("disjoint") or [], {s.name: s.where for s in statistics}, schema),
-        totals=totals,
+        complete=complete,
         pilot=pilot_of(document.get("pilot")),
         expected_from=str(document.get("expected_from", "the publisher's expectation")),
         samples=tuple(sorted(set(shapes.samples))),

@@ -210,14 +210,6 @@ class Equation:
     guard: float | None = None  # how far from zero a divisor is kept
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """`parts` add up to `whole` (a statistic), or to the public number of records."""
-
-    parts: tuple[str, ...]
-    whole: str | None
-
-
 class _Plain(yaml.SafeDumper):
     """Without marks for what is said twice."""
 
@@ -276,7 +268,9 @@ class Specification:
     fairness: float | None = None  # no error above so many times its own optimum
     relative_to: RelativeTo = RelativeTo.SCALE
     disjoint: tuple[tuple[Filter, ...], ...] = ()
-    totals: tuple[Total, ...] = ()
+    complete: tuple[
+        tuple[Filter, tuple[Filter, ...]], ...
+    ] = ()  # whoever is in the first is in one of the others
     pilot: Fraction = Fraction(0)
     expected_from: str = "the publisher's expectation"
     mean_weight: float | None = None  # a public guess, for planning
@@ -319,7 +313,8 @@ class Specification:
     def filters(self) -> list[Filter]:
         """Every filter that is evaluated on the records, once."""
         found = [f for s in self.statistics for f in (s.where, s.counted)]
-        return list(dict.fromkeys([*found, *(f for group in self.disjoint for f in group)]))
+        found += [f for group in self.disjoint for f in group]
+        return list(dict.fromkeys([*found, *(f for base, parts in self.complete for f in (base, *parts))]))
 
     @property
     def added_up(self) -> frozenset[str]:
