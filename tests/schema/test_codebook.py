@@ -105,7 +105,6 @@ attributes:
     [
         ({"value_labels": {1: "male", 5: "other"}, "categories": ["1", "2"]}, "the code 5, which is neither"),
         ({"value_labels": {1: "2", 2: "1"}}, "which are another code"),
-        ({"categories": ["1", "2"], "missing_marks": ["1"]}, "both among the labels and a missing mark"),
         ({"value_labels": {}}, "each code one label"),
         ({"value_labels": {1: " "}}, "each code one label"),
         ({"format": "F8 2; drop"}, "display format"),
