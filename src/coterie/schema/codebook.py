@@ -132,17 +132,10 @@ def _means_missing(code: str, marks: Sequence[str]) -> bool:
 def check_codes(
     pairs: tuple[tuple[str, str], ...] | None, labels: Sequence[str] | None, marks: Sequence[str]
 ) -> None:
-    """Words for codes that nobody declared, or words that are another code, contradict the labels; so does a mark."""
-    if labels is None:
+    """Words for codes that nobody declared, or words that are another code, contradict the labels."""
+    if pairs is None or labels is None:
         return
     known = set(labels)
-    for label in labels:
-        if _means_missing(label, marks):
-            raise ValueError(
-                f"'{label}' is both among the labels and a missing mark; keep it in one of the two"
-            )
-    if pairs is None:
-        return
     for code, words in pairs:
         if code not in known and not _means_missing(code, marks):
             raise ValueError(
