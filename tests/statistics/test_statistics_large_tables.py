@@ -165,6 +165,21 @@ def test_a_public_total_is_kept_exactly(tmp_path: Path) -> None:
     assert cells_of(done).sum() == 20_000
 
 
+@pytest.mark.parametrize(
+    ("budget", "noise"), [({"epsilon": 1}, "discrete Laplace"), ({"rho": 1}, "discrete Gaussian")]
+)
+def test_the_certificate_names_the_noise_and_what_is_refused(
+    tmp_path: Path, budget: dict[str, Any], noise: str
+) -> None:
+    done = released(tmp_path, budget=budget, statistics={"crossed": CROSSED | {"complete": True}})
+    (measured,) = done.certificate.measurements
+    assert measured.mechanism == noise
+    assert any(
+        "groups declared complete hold every record" in words
+        for words in done.certificate.guarantee.assumptions
+    )
+
+
 def test_a_table_that_is_not_complete_is_refused(tmp_path: Path) -> None:
     asked = {
         "kind": "histogram",

@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
+DataSource = Annotated[
+    str,
+    Argument(
+        metavar="DATA", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or a database URL."
+    ),
+]
 AsJson = Annotated[bool, Option("--json", help="Machine-readable output.")]
 Force = Annotated[bool, Option("--force", help="Overwrite existing outputs.")]
 Query = Annotated[str | None, Option(help="Query to read instead of a table.")]

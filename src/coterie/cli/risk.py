@@ -9,11 +9,11 @@ from typing import Annotated
 
 from rich import box
 from rich.markup import escape
-from typer import Argument, Option
+from typer import Option
 
 import coterie
 from coterie.auditing.disclosure_risk import WARNING
-from coterie.cli.options import AsJson, Force, Query, SourceTable, asked
+from coterie.cli.options import AsJson, DataSource, Force, Query, SourceTable, asked
 from coterie.cli.output import console, note, print_json, table_of, warn
 from coterie.publication.staging import stage_bytes
 from coterie.report.risk_page import (
@@ -28,12 +28,7 @@ from coterie.report.risk_page import (
 
 
 def risk_command(
-    data: Annotated[
-        str,
-        Argument(
-            metavar="DATA", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or a database URL."
-        ),
-    ],
+    data: DataSource,
     schema: Annotated[Path, Option("--schema", "-s", help="The schema of the table.")],
     keys: Annotated[
         str | None,

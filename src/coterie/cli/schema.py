@@ -10,7 +10,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Query, SourceTable
+from coterie.cli.options import AsJson, DataSource, Query, SourceTable
 from coterie.cli.output import say
 from coterie.errors import ParameterError, shortened
 from coterie.publication.staging import stage_bytes
@@ -24,12 +24,7 @@ _SHOWN = 40  # names of columns; --json has all
 
 @app.command("draft")
 def draft(
-    data: Annotated[
-        str,
-        Argument(
-            metavar="DATA", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or a database URL."
-        ),
-    ],
+    data: DataSource,
     output: Annotated[Path, Option("--output", "-o", help="Where the draft goes.")],
     bounds_from_data: Annotated[
         float | None,

@@ -48,7 +48,7 @@ class Kind(StrEnum):
     @property
     def counts(self) -> bool:
         """Whether whole numbers are measured."""
-        return self in (Kind.COUNT, Kind.DISTINCT, Kind.KEYS)
+        return self in (Kind.COUNT, Kind.DISTINCT, Kind.KEYS, Kind.TABLE)
 
 
 @dataclass(frozen=True, slots=True)

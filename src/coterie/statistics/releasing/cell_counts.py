@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Attribute, Schema
-from coterie.statistics.releasing.records import LabelCodes, People, Typed
+from coterie.statistics.releasing.records import LabelCodes, People, Typed, label_number
 from coterie.statistics.specification.asked_values import MISSING, resolved
 from coterie.statistics.specification.filters import Between, OneOf
 from coterie.statistics.specification.groups import GroupValue
@@ -39,15 +39,13 @@ def _places(column: Typed, axis: tuple[GroupValue, ...], attribute: Attribute, s
         bounds = np.array([*(e.start for e in edges), edges[-1].below])  # type: ignore[union-attr]
         if not isinstance(column, LabelCodes):
             return _bins(column, bounds)
-        numbers = np.array([_number(label) for label in column.labels] + [np.nan])
+        numbers = np.array([*map(label_number, column.labels), None], dtype=np.float64)
         return _bins(numbers, bounds)[column.codes]
     meant = [resolved(one.where.conditions[0][1], attribute, schema) for one in axis]
     values = [one.values[0] for one in meant if isinstance(one, OneOf)]
     if isinstance(column, LabelCodes):
         known = {value: place for place, value in enumerate(values)}
-        of_code = np.array(
-            [known.get(label, known.get(_number(label), -1)) for label in column.labels] + [-1]
-        )
+        of_code = np.array([known.get(label, -1) for label in column.labels] + [-1])
         found = of_code[column.codes]
         return np.where(column.missing, known.get(MISSING, -1), found).astype(np.int64)
     gap = values.index(MISSING) if MISSING in values else -1
@@ -62,10 +60,3 @@ def _bins(numbers: NDArray[np.float64], bounds: NDArray[np.float64]) -> Whole:
     found = np.searchsorted(bounds, numbers, "right").astype(np.int64) - 1
     found[~(numbers < bounds[-1])] = -1  # beyond the last, or no number
     return found
-
-
-def _number(label: str) -> float:
-    try:
-        return float(label)
-    except ValueError:
-        return float("nan")

@@ -185,7 +185,7 @@ def _refusals(specification: Specification) -> list[str]:
         kept.append("no value is missing")
     if specification.disjoint:
         kept.append("groups declared disjoint share no record")
-    if specification.complete:
+    if specification.complete or any(s.table and s.table.complete for s in specification.statistics):
         kept.append("groups declared complete hold every record")
     if specification.size is not None:
         kept.append("the number of records is as stated")

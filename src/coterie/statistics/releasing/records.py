@@ -352,7 +352,7 @@ def _compact(codes: NDArray[np.int64], limit: int) -> tuple[NDArray[np.int64], N
 def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.int64], list[Cell]]:
     """The column cut into pieces in which no condition changes its answer, and a cell (text, number) of each."""
     if isinstance(column, LabelCodes):
-        cells: list[Cell] = [(label, _number(label)) for label in column.labels]
+        cells: list[Cell] = [(label, label_number(label)) for label in column.labels]
         codes = np.where(column.codes < 0, len(cells), column.codes).astype(np.int64)
         return np.where(column.missing, len(cells) + 1, codes), [*cells, (None, None), (MISSING, None)]
     cuts: set[float] = set()
@@ -374,7 +374,7 @@ def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.
     return np.where(np.isnan(column), len(cells), codes), [*cells, (MISSING, None)]
 
 
-def _number(label: str) -> float | None:
+def label_number(label: str) -> float | None:
     try:
         return float(label)
     except ValueError:

@@ -76,7 +76,7 @@ def one_spelling(chosen: Filter, schema: Schema) -> Filter:
             values = [spelled(value, attribute, labelled=labelled) for value in condition.values]
             condition = OneOf(tuple(dict.fromkeys(values)))
         found.append((column, condition))
-    return Filter(tuple(found))
+    return Filter(tuple(found)) & Filter()  # in the order that makes equal ones equal
 
 
 def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Condition:
@@ -144,7 +144,7 @@ def number_of_values(attribute: Attribute, schema: Schema) -> int | None:
     """How many different values the column can have, as far as the schema tells; None: nobody has said."""
     labels = asked_labels(attribute, schema.folder)
     if labels is not None:
-        return len(labels) + (attribute.gaps)
+        return len(labels) + attribute.gaps
     if attribute.domain is None or step_of(attribute) is None:
         return None
     return ValueGrid.of_attribute(attribute).steps + 1

@@ -73,6 +73,7 @@ _ENTRIES = (
     *("summary", "route", "weighted"),
 )
 _ABOUT = ("size", "mean", "std")
+_MADE = (StatisticKind.KEYS, StatisticKind.TABLE)  # of counts with `by`
 ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
 
 
@@ -100,7 +101,7 @@ def expand(
                 "Use letters, digits and _ only; begin with a letter.",
             )
         members(entry, _ENTRIES, where)
-        kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
+        kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind", _MADE)
         key = private_key(entry, kind, where)
         if key is not None:
             single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -22,12 +22,11 @@ def members(content: Mapping[Any, Any], known: Iterable[str], where: str) -> Non
             raise ParameterError(f"{where} has an unknown entry '{entry}'.", nearest(str(entry), known))
 
 
-def one_of(value: object, choices: type[Choice], where: str) -> Choice:
+def one_of(value: object, choices: type[Choice], where: str, unwritten: Sequence[Choice] = ()) -> Choice:
+    """The choice of this name; `unwritten` ones stand in no specification."""
     if isinstance(value, choices):
         return value
-    known = [
-        choice.value for choice in choices if " " not in choice.value
-    ]  # others are no words of a specification
+    known = [choice.value for choice in choices if choice not in unwritten]
     if value is None:
         raise ParameterError(f"{where} is missing.", f"Choose one of: {', '.join(known)}.")
     if str(value) not in known:

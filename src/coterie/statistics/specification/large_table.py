@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,10 +72,7 @@ class LargeTable:
         """Of each figure that is published its place along each axis: the cells first, then the totals."""
         sides = tuple(len(self.along(axis)) for axis in range(len(self.axes)))
         fine = [np.arange(side) < len(axis) for side, axis in zip(sides, self.axes, strict=True)]
-        grids = np.meshgrid(*fine, indexing="ij", sparse=True)
-        cell = np.ones(sides, dtype=np.bool_)
-        for grid in grids:
-            cell = cell & grid
+        cell = reduce(np.logical_and.outer, fine)
         if self.kept is None:
             total = ~cell
         else:
@@ -83,10 +80,7 @@ class LargeTable:
             total = np.zeros(sides, dtype=np.bool_)
             for columns in self.kept:
                 here = [f if c in columns else w for c, f, w in zip(self.columns, fine, whole, strict=True)]
-                chosen = np.ones(sides, dtype=np.bool_)
-                for grid in np.meshgrid(*here, indexing="ij", sparse=True):
-                    chosen = chosen & grid
-                total |= chosen
+                total |= reduce(np.logical_and.outer, here)
         flat = np.concatenate([np.flatnonzero(cell), np.flatnonzero(total)])
         return np.unravel_index(flat, sides)
 
