@@ -12,9 +12,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._machine_code import with_machine_code
+
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 Number = TypeVar("Number", bound=np.generic)
 _lock = RLock()
+_writes_machine_code = False
 
 
 def compiled(loop: Loop) -> Loop:
@@ -61,12 +64,19 @@ class _Compiled:
                 except RuntimeError:
                     # Neither the package nor the home directory is writable: compile in every process.
                     self._machine = njit(nogil=True, **self._options)(self._loop)
+                with_machine_code(self._machine, self._loop, _writes_machine_code)
                 # Loops that this one calls must be machine code where the compiler looks them up.
                 seen = self._loop.__globals__
                 for name, other in list(seen.items()):
                     if isinstance(other, _Compiled):
                         seen[name] = other._make()
             return cast(Callable[..., Any], self._machine)
+
+
+def write_machine_code() -> None:
+    """Every loop that is compiled in this process goes to the folder of machine code (`tools/compile_ahead.py`)."""
+    global _writes_machine_code
+    _writes_machine_code = True
 
 
 def _without_what_is_gone(machine: Any) -> Any:
