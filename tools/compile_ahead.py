@@ -17,17 +17,18 @@ from typing import Any
 def main() -> int:
     from coterie.chain.partition import _machine_code
 
-    if os.environ.get("NUMBA_CPU_NAME") != _machine_code.PROCESSOR:
+    if _machine_code.WRITING not in os.environ:
         shutil.rmtree(_machine_code.FOLDER, ignore_errors=True)
         # Numba reads these once, when it is imported.
-        chosen = {"NUMBA_CPU_NAME": _machine_code.PROCESSOR, "NUMBA_CPU_FEATURES": ""}
+        chosen = {
+            "NUMBA_CPU_NAME": _machine_code.PROCESSOR,
+            "NUMBA_CPU_FEATURES": "",
+            _machine_code.WRITING: "yes",
+        }
         return subprocess.run(
             [sys.executable, __file__], env={**os.environ, **chosen}, check=False
         ).returncode
 
-    from coterie.chain.partition import _compiled
-
-    _compiled.write_machine_code()
     release_by_every_loop()
     return 0
 

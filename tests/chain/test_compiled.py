@@ -95,7 +95,10 @@ def test_machine_code_of_the_installation_is_used_without_a_compiler(
     monkeypatch.setattr(_machine_code, "_understood", lambda: True)
 
     def hits(writing: bool = False) -> int:
-        machine = _machine_code.with_machine_code(numba.njit(_twice), _twice, writing)
+        with monkeypatch.context() as only_here:
+            if writing:
+                only_here.setenv(_machine_code.WRITING, "yes")
+            machine = _machine_code.with_machine_code(numba.njit(_twice), _twice)
         assert machine(1.5) == 3.0
         return sum(machine.stats.cache_hits.values())
 

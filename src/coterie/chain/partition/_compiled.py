@@ -17,7 +17,6 @@ from coterie.chain.partition._machine_code import with_machine_code
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 Number = TypeVar("Number", bound=np.generic)
 _lock = RLock()
-_writes_machine_code = False
 
 
 def compiled(loop: Loop) -> Loop:
@@ -64,19 +63,13 @@ class _Compiled:
                 except RuntimeError:
                     # Neither the package nor the home directory is writable: compile in every process.
                     self._machine = njit(nogil=True, **self._options)(self._loop)
-                with_machine_code(self._machine, self._loop, _writes_machine_code)
+                with_machine_code(self._machine, self._loop)
                 # Loops that this one calls must be machine code where the compiler looks them up.
                 seen = self._loop.__globals__
                 for name, other in list(seen.items()):
                     if isinstance(other, _Compiled):
                         seen[name] = other._make()
             return cast(Callable[..., Any], self._machine)
-
-
-def write_machine_code() -> None:
-    """Every loop that is compiled in this process goes to the folder of machine code (`tools/compile_ahead.py`)."""
-    global _writes_machine_code
-    _writes_machine_code = True
 
 
 def _without_what_is_gone(machine: Any) -> Any:

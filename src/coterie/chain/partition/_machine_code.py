@@ -7,6 +7,7 @@ same sources, Python and Numba, on a processor that understands it. Anything els
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from functools import cache
@@ -15,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "machine_code"
+WRITING = "COTERIE_WRITES_MACHINE_CODE"  # set by tools/compile_ahead.py alone
 # The level that nearly every x86 processor since 2015 has; other processors get what all of their kind understand.
 PROCESSOR = "x86-64-v3" if platform.machine() == "x86_64" else "generic"
 _NEEDED = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe") if PROCESSOR == "x86-64-v3" else ()
 
 
-def with_machine_code(machine: Any, loop: Callable[..., Any], writing: bool = False) -> Any:
-    """Let the compiler `machine` of `loop` look into the folder first; `writing`: fill the folder."""
-    if writing:
+def with_machine_code(machine: Any, loop: Callable[..., Any]) -> Any:
+    """Let the compiler `machine` of `loop` look into the folder first, or fill the folder."""
+    if WRITING in os.environ:
         machine._cache = _ahead(loop)
     elif _place().is_dir() and _understood():
         machine._cache = _InTurn(_ahead(loop), machine._cache)
