@@ -126,7 +126,7 @@ def audit(
     """
     schema = as_schema(schema)
     own = released.certificate if isinstance(released, Release) else None
-    if own is not None and own.release.shuffled and order is None:
+    if own is not None and own.release.shuffled and not _synthetic(own) and order is None:
         order = released.internal.row_order
     found = audit_release(
         as_table(original, schema, table=table, query=query),
@@ -237,15 +237,16 @@ def audit_release(
     if certificate is not None and certificate.signature is None:
         notes.append("The certificate is not signed: its promise is quoted here, not checked.")
     notes += _sizes(people, others)
-    if schema.unit is not None:
-        notes.append(
-            f"Attacks count rows. The rows of one {schema.unit.word} are alike, so intervals are somewhat too narrow."
-        )
     published = truth
     if truth is not None:
         attributes, truth = hidden_order(attributes, truth, draws)
     units = _units(table, schema, people)
-    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock, units, published)
+    outside = None if strangers is None or others is None else _units(strangers, schema, others)
+    if schema.unit is not None:
+        notes.append(
+            _counted(schema.unit.word, units is not None and (others is None or outside is not None))
+        )
+    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock, units, published, outside)
     wanted = [
         attack
         for attack in chosen(Subject.RELEASE, attacks)
@@ -269,11 +270,20 @@ def audit_release(
 
 
 def _units(table: pa.Table, schema: Schema, people: Side) -> Whole | None:
-    """The unit of every person, where the original tells and no row was dropped."""
+    """The unit of every person, where the table tells and no row was dropped."""
     unit = schema.unit
     if unit is None or unit.column not in table.column_names or people.records != table.num_rows:
         return None
     return unit_labels(table, schema)[1]
+
+
+def _counted(unit: str, whole: bool) -> str:
+    if whole:
+        return f"Attacks count whole units: one person per {unit} is tried."
+    return (
+        f"Attacks count rows, because a table does not tell which row belongs to which {unit}. The rows of one {unit} are "
+        "alike, so intervals are somewhat too narrow."
+    )
 
 
 def _synthetic(certificate: Certificate) -> bool:
