@@ -113,7 +113,10 @@ def verdicts(kind: Kind, releases: int, *, control: bool = True) -> list[Level]:
 
 def run() -> Iterator[str]:
     releases = int(os.environ.get("COTERIE_BENCH_VERDICTS", "200"))
-    yield "| release, ε = 1 | control group | releases | severe | some risk | nothing found | cannot tell | severe, 95 % interval |"
+    yield (
+        "| release, ε = 1 | control group | releases | severe | some risk | nothing found | cannot tell "
+        "| severe, 95 % interval |"
+    )
     yield "|---|---|--:|--:|--:|--:|--:|--:|"
     for kinds, alone in ((PROVED, False), (LEAKS, True)):
         for kind in kinds:

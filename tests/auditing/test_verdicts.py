@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.verdicts import LEAKS, PROVED, Kind, households, verdict
 
 import coterie
-from benchmarks.verdicts import LEAKS, PROVED, Kind, households, verdict
 from coterie.auditing.attacks.evidence import one_each
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.auditing_method import hold_back

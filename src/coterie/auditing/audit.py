@@ -5,7 +5,7 @@ Holm (1979), *A simple sequentially rejective multiple test procedure*, Scand. J
 order, the i-th of m against α/(m − i + 1), up to the first that fails. The chance that any finding which stands is luck is
 at most α, however the attacks depend on each other. Where one attack took the worst of several attributes, its p-value
 counts that choice already (see coterie.auditing.attacks.finding). The verdict counts only what stands: α is 5 % for some
-risk and 0.1 % for a severe one, because "severe" stops a release. `python -m benchmarks verdicts` measures how often it does."""
+risk and 0.1 % for a severe one, because "severe" stops a release (`python -m benchmarks verdicts`)."""
 
 from __future__ import annotations
 
@@ -140,6 +140,9 @@ class Audit:
     seconds: float
     complete: bool  # False: the time budget ended some attack
     related: bool = True  # False: nothing shows that the release is of this original
+    made: str = ""  # when, UTC
+    release_digest: str | None = None  # SHA-256 on the certificate of the release that was attacked
+    source_digest: str | None = None  # SHA-256 of the original, where it is a file
 
     @property
     def level(self) -> Level:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
+from coterie.publication.severe_audit import digest_of_file
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
@@ -144,6 +146,7 @@ def audit(
         attacks=attacks,
         progress=progress,
     )
+    found = replace(found, source_digest=digest_of_file(original))
     return found if own is None else replace(found, promised=QuotedPromise.of(own.method, own.guarantee))
 
 
@@ -266,6 +269,8 @@ def audit_release(
         seconds=time.perf_counter() - start,
         complete=outcomes.complete,
         related=related.found or certain or synthetic,
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        release_digest=None if certificate is None else certificate.release.digest.value,
     )
 
 
