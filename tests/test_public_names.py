@@ -42,6 +42,7 @@ NAMES = [
     "protect",
     "publish",
     "read_table",
+    "recommend",
     "reproduce",
     "risk",
     "statistics",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from coterie.auditing.auditing_release import audit
     from coterie.auditing.disclosure_risk import risk
     from coterie.comparison.compare import compare
+    from coterie.comparison.recommendation import recommend
     from coterie.errors import CoterieError
     from coterie.evaluation.evaluation import evaluate
     from coterie.federation.documents.verification import verify
@@ -59,6 +60,7 @@ __all__ = [
     "protect",
     "publish",
     "read_table",
+    "recommend",
     "reproduce",
     "risk",
     "statistics",
@@ -90,6 +92,7 @@ _PLACES = {
     "protect": "publication.protect",
     "publish": "publication.protect",
     "read_table": "table.reading",
+    "recommend": "comparison.recommendation",
     "reproduce": "papers.reproduction",
     "risk": "auditing.disclosure_risk",
     "verify": "federation.documents.verification",

@@ -18,7 +18,7 @@ A first release takes four steps:
 
   1. coterie schema draft data.csv --output schema.yaml   then fill in the public bounds
 
-  2. coterie methods                                      what each method promises
+  2. coterie recommend data.csv --schema schema.yaml      which release to publish, and why
 
   3. coterie protect data.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
 
@@ -31,6 +31,7 @@ Exit codes: 0 done · 2 command line · 3 schema · 4 data · 5 parameter · 6 o
 # The line that stands for each command in the guide; a test compares it with the command's own.
 COMMANDS = {
     "risk": "How easily people in a table are re-identified, before and after recoding. Stays on this machine.",
+    "recommend": "Say which release to publish, from public facts alone. No value of the table is looked at.",
     "protect": "Protect a table and write the release with its certificate: both, or nothing.",
     "demo": "Protect an invented population of 5,000 people by every method, and look at the difference.",
     "compare": "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",
