@@ -41,7 +41,7 @@ def test_optimise_moves_the_split_to_the_optimum_and_compares(bench: Bench) -> N
 
 
 def test_another_way_can_be_used(bench: Bench) -> None:
-    bench.specify()
+    bench.specify(**PLAIN)
     bench.post("/optimise", allocator="uniform")
     assert bench.job()["state"] == "done"
     assert Desk(bench.project).state.rule == "uniform"
