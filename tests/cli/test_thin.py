@@ -21,6 +21,7 @@ MODULES = sorted(path for path in FOLDER.glob("*.py"))
 OUTPUT = {
     "coterie.errors",
     "coterie.comparison.grid:left_out",
+    "coterie.comparison.recommendation:PURPOSES",
     "coterie.evaluation:all_measures",
     "coterie.evaluation:get_measure",
     "coterie.evaluation.evaluation:Evaluation",

@@ -50,7 +50,7 @@ def in_words(measure: str, value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Choice:
+class RecommendedRelease:
     """One way to release the table, and what it would cost: measured on invented people."""
 
     method: str
@@ -61,7 +61,7 @@ class Choice:
     k: int | None
 
     def __repr__(self) -> str:
-        return f"<Choice {self.method}: {self.status}, {self.words} ({self.error:.3g})>"
+        return f"<RecommendedRelease {self.method}: {self.status}, {self.words} ({self.error:.3g})>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,8 +73,8 @@ class Recommendation:
     epsilon: str
     records: int
     invented: int
-    best: Choice
-    runner_up: Choice | None
+    best: RecommendedRelease
+    runner_up: RecommendedRelease | None
     avoid: Mapping[str, str]  # methods, and why not
     notes: tuple[str, ...]
     command: str
@@ -88,7 +88,7 @@ class Recommendation:
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("best", "runner_up"):
             choice = plain[name]
-            plain[name] = choice and {field: getattr(choice, field) for field in Choice.__slots__}
+            plain[name] = choice and {field: getattr(choice, field) for field in RecommendedRelease.__slots__}
         return {**plain, "avoid": dict(self.avoid), "notes": list(self.notes)}
 
 
@@ -231,7 +231,7 @@ def _records(data: Any, schema: Schema, records: int | None, table: str | None, 
     return known
 
 
-def _tried(name: str, rows: pa.Table, schema: Schema, epsilon: Fraction, measure: str) -> Choice:
+def _tried(name: str, rows: pa.Table, schema: Schema, epsilon: Fraction, measure: str) -> RecommendedRelease:
     method = get_method(name)
     k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(rows.num_rows))
     release = protect(rows, schema, method=name, epsilon=epsilon if method.adds_noise else None, k=k, seed=1)
@@ -239,7 +239,7 @@ def _tried(name: str, rows: pa.Table, schema: Schema, epsilon: Fraction, measure
     error = math.inf if found.value is None else float(found.value)
     promise = odds_in_words(release.guarantee)
     status = list_methods()[name]["status"]
-    return Choice(name, str(status), promise, error, in_words(measure, error), k)
+    return RecommendedRelease(name, str(status), promise, error, in_words(measure, error), k)
 
 
 def _related(rows: pa.Table) -> pa.Table:

@@ -25,7 +25,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class DossierText:
     text: str
     small: bool = False
 
@@ -37,15 +37,15 @@ class GoodAndBad:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class DossierCell:
     text: str
     tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DossierTable:
     headings: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[DossierCell, ...], ...]
     widths: tuple[float, ...]
 
 
@@ -68,11 +68,11 @@ class Signatures:
     who: tuple[str, ...]
 
 
-Block = Pairs | Belief | Words | GoodAndBad | Grid | Meter | Command | Signatures
+Block = Pairs | Belief | DossierText | GoodAndBad | DossierTable | Meter | Command | Signatures
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DossierSection:
     heading: str
     blocks: tuple[Block, ...]
     chip: tuple[str, str] | None = None  # tone and words
@@ -87,7 +87,7 @@ class Dossier:
     fingerprint: str
     made: str
     public: bool
-    pages: tuple[tuple[Section, ...], ...]
+    pages: tuple[tuple[DossierSection, ...], ...]
 
 
 def markup_of(words: str) -> str:

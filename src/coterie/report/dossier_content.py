@@ -27,16 +27,16 @@ from coterie.report.dossier_blocks import (
     WARN,
     Belief,
     Block,
-    Cell,
     Command,
     Dossier,
+    DossierCell,
+    DossierSection,
+    DossierTable,
+    DossierText,
     GoodAndBad,
-    Grid,
     Meter,
     Pairs,
-    Section,
     Signatures,
-    Words,
 )
 from coterie.schema.attributes import Role, Source
 
@@ -82,7 +82,7 @@ def dossier_of(facts: DossierFacts) -> Dossier:
         kept = []
         for section in page:
             number += 1
-            kept.append(Section(f"{number}. {section.heading}", section.blocks, section.chip))
+            kept.append(DossierSection(f"{number}. {section.heading}", section.blocks, section.chip))
         numbered.append(tuple(kept))
     return Dossier(
         facts.title,
@@ -104,7 +104,7 @@ def day(at: str) -> str:
         return at or "date not recorded"
 
 
-def _what(facts: DossierFacts) -> Section:
+def _what(facts: DossierFacts) -> DossierSection:
     made = facts.certificate
     synthetic = _synthetic(made)
     kind = "synthetic: no row is a real person" if synthetic else "one per record of the original"
@@ -117,7 +117,7 @@ def _what(facts: DossierFacts) -> Section:
     ]
     if made.kept:
         pairs.append(("Untouched", f"{', '.join(made.kept)}: the promise does not cover them"))
-    return Section("What is released, and for whom", (Pairs(tuple(pairs)),))
+    return DossierSection("What is released, and for whom", (Pairs(tuple(pairs)),))
 
 
 def _synthetic(made: Certificate) -> bool:
@@ -125,7 +125,7 @@ def _synthetic(made: Certificate) -> bool:
     return made.dependence is not None or (method is not None and method.synthetic)
 
 
-def _promise(promise: CertifiedPromise, made: Certificate) -> Section:
+def _promise(promise: CertifiedPromise, made: Certificate) -> DossierSection:
     tone = (
         OK
         if promise.status == "proved" and promise.model == DP
@@ -136,9 +136,9 @@ def _promise(promise: CertifiedPromise, made: Certificate) -> Section:
     if made.reproducible:
         tone = BAD
     chip = (tone, promise.status.capitalize() if promise.status != "none" else "Nothing is promised")
-    exactly = Words(_exactly(promise, made), small=True)
+    exactly = DossierText(_exactly(promise, made), small=True)
     if promise.model != DP or promise.status not in ("proved", "conditional"):
-        return Section("What is promised", (Belief(odds_in_words(promise), ()), exactly), chip)
+        return DossierSection("What is promised", (Belief(odds_in_words(promise), ()), exactly), chip)
     loss = likely_loss(promise)
     about = f"one {promise.unit}" if promise.unit is not None else "one person"
     after = most_sure(loss)
@@ -153,9 +153,9 @@ def _promise(promise: CertifiedPromise, made: Certificate) -> Section:
     holds = "It holds against everybody, whatever else they know, now and later."
     if not limits_attackers(promise):
         holds = "A bound so high protects hardly anybody."
-    return Section(
+    return DossierSection(
         "What is promised",
-        (Belief(odds_in_words(promise), bars), Words(f"{holds} In the same way: {also}."), exactly),
+        (Belief(odds_in_words(promise), bars), DossierText(f"{holds} In the same way: {also}."), exactly),
         chip,
     )
 
@@ -178,7 +178,7 @@ _SOURCES = {
 }
 
 
-def _rests_on(made: Certificate) -> Section:
+def _rests_on(made: Certificate) -> DossierSection:
     found: dict[str, int] = {}
     for attribute in made.attributes:
         origin = attribute.domain or attribute.categories
@@ -195,7 +195,7 @@ def _rests_on(made: Certificate) -> Section:
         pairs.append(("It holds if", assumptions))
     if made.rules:
         pairs.append(("Rules", f"every row keeps {counted(len(made.rules), 'public rule')}"))
-    return Section("What the promise rests on", (Pairs(tuple(pairs)),))
+    return DossierSection("What the promise rests on", (Pairs(tuple(pairs)),))
 
 
 # By Jensen–Shannon divergence (0: the same distribution, 1: nothing in common) and by the distance of two-way tables.
@@ -204,7 +204,7 @@ PAIR_LOST = 0.3
 _LISTED = 6
 
 
-def _uses(facts: DossierFacts) -> Section:
+def _uses(facts: DossierFacts) -> DossierSection:
     made, good, bad = facts.certificate, [], []
     if _synthetic(made):
         good += ["shares and averages of all people and of large groups", "trying out programs, and teaching"]
@@ -224,7 +224,7 @@ def _uses(facts: DossierFacts) -> Section:
         if pairs:
             bad.append(f"relations that are lost: {_named(pairs)}")
         blocks.append(
-            Words(
+            DossierText(
                 f"Measured against the original: close means a Jensen–Shannon divergence of at most {CLOSE}, lost above "
                 f"{ROUGH}; a relation is lost where the two-way tables differ by more than {100 * PAIR_LOST:.0f} %.",
                 small=True,
@@ -232,9 +232,11 @@ def _uses(facts: DossierFacts) -> Section:
         )
     elif not facts.public:
         blocks.append(
-            Words("No evaluation was given: what the release is worth was not measured here.", small=True)
+            DossierText(
+                "No evaluation was given: what the release is worth was not measured here.", small=True
+            )
         )
-    return Section("What it is good for, and what not", (GoodAndBad(tuple(good), tuple(bad)), *blocks))
+    return DossierSection("What it is good for, and what not", (GoodAndBad(tuple(good), tuple(bad)), *blocks))
 
 
 def _measured(evaluation: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
@@ -261,28 +263,54 @@ SAID = {
 }
 
 
-def _checked(facts: DossierFacts) -> Section:
+def _checked(facts: DossierFacts) -> DossierSection:
     made, audit = facts.certificate, facts.audit
     signed = "Verified, signed" if made.signature is not None else "Verified, not signed"
-    rows = [(Cell("Certificate against the released file"), Cell(signed, OK), Cell(day(facts.made)))]
+    rows = [
+        (
+            DossierCell("Certificate against the released file"),
+            DossierCell(signed, OK),
+            DossierCell(day(facts.made)),
+        )
+    ]
     if audit is None:
-        rows.append((Cell("Attacks on this release"), Cell("Not made", WARN), Cell("–")))
+        rows.append((DossierCell("Attacks on this release"), DossierCell("Not made", WARN), DossierCell("–")))
     else:
         level = Level(audit["level"])
         control = f"{audit['control']:,} people held back" if audit["control"] else "no control group"
         if facts.public:
             control = "with a control group" if audit["control"] else "no control group"
         tried = f"Audit: {counted(len(audit['findings']), 'attack')}, {control}"
-        rows.append((Cell(tried), Cell(SAID[level], TONES[level]), Cell(day(str(audit.get("made", ""))))))
+        rows.append(
+            (
+                DossierCell(tried),
+                DossierCell(SAID[level], TONES[level]),
+                DossierCell(day(str(audit.get("made", "")))),
+            )
+        )
     if made.rules:
         kept = f"{len(made.rules)} of {len(made.rules)} kept"
-        rows.append((Cell("Public rules that every row must keep"), Cell(kept, OK), Cell(day(made.issued))))
+        rows.append(
+            (
+                DossierCell("Public rules that every row must keep"),
+                DossierCell(kept, OK),
+                DossierCell(day(made.issued)),
+            )
+        )
     if facts.evaluation is not None:
-        rows.append((Cell("Comparison with the original"), Cell("Made: see section 4", PLAIN), Cell("–")))
-    return Section("What was checked", (Grid(("Check", "Result", "Date"), tuple(rows), (0.52, 0.3, 0.18)),))
+        rows.append(
+            (
+                DossierCell("Comparison with the original"),
+                DossierCell("Made: see section 4", PLAIN),
+                DossierCell("–"),
+            )
+        )
+    return DossierSection(
+        "What was checked", (DossierTable(("Check", "Result", "Date"), tuple(rows), (0.52, 0.3, 0.18)),)
+    )
 
 
-def _figures(facts: DossierFacts) -> list[Section]:
+def _figures(facts: DossierFacts) -> list[DossierSection]:
     """The audit in numbers: from the original data, so never in the public version."""
     if facts.audit is None or facts.public or not facts.audit["findings"]:
         return []
@@ -292,19 +320,21 @@ def _figures(facts: DossierFacts) -> list[Section]:
         level = Level(finding["level"])
         rows.append(
             (
-                Cell(known.title if known else finding["attack"]),
-                Cell(_interval(finding["estimate"], finding["unit"])),
-                Cell(_figure(finding["baseline"]["value"], finding["unit"])),
-                Cell("No control group" if level is Level.UNKNOWN else SAID[level], TONES[level]),
+                DossierCell(known.title if known else finding["attack"]),
+                DossierCell(_interval(finding["estimate"], finding["unit"])),
+                DossierCell(_figure(finding["baseline"]["value"], finding["unit"])),
+                DossierCell("No control group" if level is Level.UNKNOWN else SAID[level], TONES[level]),
             )
         )
     words = [str(facts.audit["verdict"]), str(facts.audit.get("correction") or "")]
-    grid = Grid(
+    grid = DossierTable(
         ("Attack", "Measured (95 % interval)", "Baseline", "Found"), tuple(rows), (0.32, 0.32, 0.15, 0.21)
     )
     note = " ".join(filter(None, words)) + " An audit can find leaks; only a proof rules them out."
     return [
-        Section("The audit in figures (internal: from the original data)", (grid, Words(note, small=True)))
+        DossierSection(
+            "The audit in figures (internal: from the original data)", (grid, DossierText(note, small=True))
+        )
     ]
 
 
@@ -321,7 +351,7 @@ def _interval(estimate: Mapping[str, Any], unit: str) -> str:
     return f"at least {low}" if high == "–" else f"{value} ({low} to {high})"
 
 
-def _reason(facts: DossierFacts) -> list[Section]:
+def _reason(facts: DossierFacts) -> list[DossierSection]:
     severe = facts.audit is not None and facts.audit["level"] == Level.SEVERE
     if not facts.despite and not severe:
         return []
@@ -330,17 +360,17 @@ def _reason(facts: DossierFacts) -> list[Section]:
         told = "The reason is in the internal copy of this dossier."
     chip = (BAD, "Severe finding")
     words = "The audit found a severe risk. Whoever publishes this release wrote why it goes on:"
-    return [Section("Why it is released all the same", (Words(words), Words(told)), chip)]
+    return [DossierSection("Why it is released all the same", (DossierText(words), DossierText(told)), chip)]
 
 
-def _ledger(facts: DossierFacts) -> Section:
+def _ledger(facts: DossierFacts) -> DossierSection:
     account, heading = facts.ledger, "What is left to spend on these people"
     if account is None:
         words = (
             "This release is not recorded in a ledger that was given here. Promises about the same people add up: "
             "note it before the next release."
         )
-        return Section(heading, (Words(words),))
+        return DossierSection(heading, (DossierText(words),))
     meter = Meter(
         account.share_spent, f"spent: ε = {account.spent}", f"left: {account.remaining} of {account.lifetime}"
     )
@@ -351,34 +381,39 @@ def _ledger(facts: DossierFacts) -> Section:
         f"Charged to “{account.population}” on {day(account.at)}: {account.charged}; {others}. Promises add up, and "
         f"the ledger refuses more than {account.lifetime} in all."
     )
-    return Section(heading, (meter, Words(words, small=True)))
+    return DossierSection(heading, (meter, DossierText(words, small=True)))
 
 
-def _who(facts: DossierFacts) -> Section:
+def _who(facts: DossierFacts) -> DossierSection:
     rows = (
         ("Data steward", "original file, audit, evaluation, ledger, both versions of this dossier"),
         ("Data protection officer", "both versions of this dossier, with the internal figures of one"),
         (facts.audience.capitalize(), "the release, its certificate, the public version of this dossier"),
     )
-    grid = Grid(("Who", "What"), tuple((Cell(who), Cell(what)) for who, what in rows), (0.3, 0.7))
-    return Section("Who saw what", (grid,))
+    grid = DossierTable(
+        ("Who", "What"), tuple((DossierCell(who), DossierCell(what)) for who, what in rows), (0.3, 0.7)
+    )
+    return DossierSection("Who saw what", (grid,))
 
 
-def _verify(facts: DossierFacts) -> Section:
+def _verify(facts: DossierFacts) -> DossierSection:
     digest = facts.certificate.release.digest
     shown = " ".join(digest.value[place : place + 16] for place in range(0, 64, 16))
     signature = facts.certificate.signature
     by = f" Signed by the key {signature.fingerprint}." if signature is not None else ""
     command = f"coterie certificate verify {facts.file} {facts.file}.certificate.json"
-    return Section(
+    return DossierSection(
         "How anybody can verify it",
-        (Command(command), Words(f"SHA-256 over {digest.over} of the release: {shown}.{by}", small=True)),
+        (
+            Command(command),
+            DossierText(f"SHA-256 over {digest.over} of the release: {shown}.{by}", small=True),
+        ),
     )
 
 
-def _signatures() -> Section:
+def _signatures() -> DossierSection:
     who = ("Data steward", "Data protection officer", "Head of unit")
-    return Section(
+    return DossierSection(
         "Signatures",
-        (Words("We have read this dossier. The release may go out as described."), Signatures(who)),
+        (DossierText("We have read this dossier. The release may go out as described."), Signatures(who)),
     )

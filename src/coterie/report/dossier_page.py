@@ -8,16 +8,16 @@ from coterie.report.charts.figure import STATIC
 from coterie.report.dossier_blocks import (
     Belief,
     Block,
-    Cell,
     Command,
     Dossier,
+    DossierCell,
+    DossierSection,
+    DossierTable,
+    DossierText,
     GoodAndBad,
-    Grid,
     Meter,
     Pairs,
-    Section,
     Signatures,
-    Words,
     markup_of,
 )
 
@@ -61,7 +61,7 @@ def _sheet(dossier: Dossier, number: int) -> str:
     )
 
 
-def _section(section: Section) -> str:
+def _section(section: DossierSection) -> str:
     chip = (
         f' <span class="chip {section.chip[0]}">{markup_of(section.chip[1])}</span>' if section.chip else ""
     )
@@ -94,7 +94,7 @@ def _(block: Belief) -> str:
 
 
 @_block.register
-def _(block: Words) -> str:
+def _(block: DossierText) -> str:
     style = ' class="small"' if block.small else ""
     return f"<p{style}>{markup_of(block.text)}</p>"
 
@@ -109,7 +109,7 @@ def _(block: GoodAndBad) -> str:
 
 
 @_block.register
-def _(block: Grid) -> str:
+def _(block: DossierTable) -> str:
     head = "".join(
         f'<th scope="col" style="width:{100 * width:.0f}%">{markup_of(words)}</th>'
         for words, width in zip(block.headings, block.widths, strict=True)
@@ -126,7 +126,7 @@ def _(block: Grid) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: DossierCell) -> str:
     return (
         f'<span class="chip {cell.tone}">{markup_of(cell.text)}</span>' if cell.tone else markup_of(cell.text)
     )

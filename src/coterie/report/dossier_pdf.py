@@ -11,16 +11,16 @@ from coterie.report.charts.figure import STATIC
 from coterie.report.dossier_blocks import (
     Belief,
     Block,
-    Cell,
     Command,
     Dossier,
+    DossierCell,
+    DossierSection,
+    DossierTable,
+    DossierText,
     GoodAndBad,
-    Grid,
     Meter,
     Pairs,
-    Section,
     Signatures,
-    Words,
     markup_of,
 )
 from coterie.report.dossier_page import footer_words, version_words
@@ -136,7 +136,7 @@ def _chip(tone: str, words: str) -> str:
     return f'<font color="{COLOURS[tone]}"><font size="11">•</font> <b>{markup_of(words)}</b></font>'
 
 
-def _section(section: Section) -> list[Any]:
+def _section(section: DossierSection) -> list[Any]:
     from reportlab.platypus import Spacer
 
     chip = f" &nbsp; <font size='8.6'>{_chip(*section.chip)}</font>" if section.chip else ""
@@ -191,7 +191,7 @@ def _bar(share: float, words: str, after: bool) -> Any:
 
 
 @_block.register
-def _(block: Words) -> list[Any]:
+def _(block: DossierText) -> list[Any]:
     from reportlab.platypus import Spacer
 
     size, colour = (7.6, "quiet") if block.small else (8.6, "ink")
@@ -208,14 +208,14 @@ def _(block: GoodAndBad) -> list[Any]:
 
 
 @_block.register
-def _(block: Grid) -> list[Any]:
+def _(block: DossierTable) -> list[Any]:
     rows = [[_text(markup_of(words), 7.6, colour="quiet") for words in block.headings]]
     rows += [[_text(_cell(cell), 8.2) for cell in row] for row in block.rows]
     line = ("LINEBELOW", (0, 0), (-1, -1), 0.5, COLOURS["line"])
     return [_boxed(rows, [width * WIDTH for width in block.widths], line)]
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: DossierCell) -> str:
     return _chip(cell.tone, cell.text) if cell.tone else markup_of(cell.text)
 
 
