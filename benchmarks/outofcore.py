@@ -21,6 +21,7 @@ ATTRIBUTES = 4
 LIMIT = "2GB"
 IN_MEMORY_ROWS = 10_000_000
 BILLION_BY_50 = 10**9 * 50
+DP_IR = ("--method", "dp-ir", "--epsilon", "4", "--k", "10")
 
 
 def run() -> Iterator[str]:
@@ -31,7 +32,7 @@ def run() -> Iterator[str]:
     rate = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for limit, count in dict.fromkeys([(None, small), (LIMIT, small), (LIMIT, rows)]):
-            wall, cpu, peak = _measured(Path(folder), count, limit)
+            wall, cpu, peak = measured(Path(folder), count, limit, DP_IR)
             rate = count * ATTRIBUTES / wall
             name = f"`--memory {limit}`" if limit else "in memory"
             yield f"| {name} | {count:,} | {wall:.1f} | {cpu:.1f} | {rate / 1e6:.2f} | {peak / 1e6:.0f} |"
@@ -55,24 +56,19 @@ def write_table(path: Path, rows: int, attributes: int = ATTRIBUTES) -> None:
     path.with_suffix(".yaml").write_text("attributes:\n" + "".join(lines))
 
 
-def _measured(folder: Path, rows: int, limit: str | None) -> tuple[float, float, int]:
+def measured(
+    folder: Path, rows: int, limit: str | None, options: tuple[str, ...], attributes: int = ATTRIBUTES
+) -> tuple[float, float, int]:
     """Seconds, CPU seconds, and peak bytes of one command."""
     path = folder / "in.parquet"
-    write_table(path, rows)
+    write_table(path, rows, attributes)
     script = (
         "import os; from coterie.cli import main\ntry:\n    main()\nfinally:\n"
         "    used = os.times(); print('\\nUSED', used.user + used.system)\n"
         "    print(open('/proc/self/status').read())"
     )
-    line = ["protect", path, "--schema", path.with_suffix(".yaml"), "--method", "dp-ir", "--epsilon", 4]
-    line += [
-        "--k",
-        10,
-        "--output",
-        folder / "out.parquet",
-        "--force",
-        *(["--memory", limit] if limit else []),
-    ]
+    line = ["protect", path, "--schema", path.with_suffix(".yaml"), *options]
+    line += ["--output", folder / "out.parquet", "--force", *(["--memory", limit] if limit else [])]
     start = perf_counter()
     child = subprocess.run(
         [sys.executable, "-c", script, *map(str, line)], capture_output=True, text=True, check=True
