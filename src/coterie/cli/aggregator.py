@@ -128,6 +128,7 @@ def serve_command(
     with (
         log_lines(as_json=as_json),
         closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.serving(),
         suppress(KeyboardInterrupt),
     ):
         chosen = port or urlsplit(aggregator.url).port or 443
@@ -161,7 +162,8 @@ def invite_command(
         }
         invitation = validated(Invitation, document, "invitation")
         with aggregator.database.writing() as connection:
-            if owner_by_name(connection, owner) is not None:
+            known = owner_by_name(connection, owner)
+            if known is not None and known.left is None:
                 raise FederationError(f"There is an owner '{owner}' already.", "Choose another name.")
             invite(connection, owner, token, invitation.expires)
     text = invitation.to_text()

@@ -21,6 +21,12 @@ from starlette.exceptions import HTTPException
 
 from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
+from coterie.federation.aggregator.connections import (
+    KEEP_ALIVE_SECONDS,
+    PatientProtocol,
+    allow_many_files,
+    shorten_handshakes,
+)
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.aggregator.service import Service
@@ -144,12 +150,13 @@ def serve(
         access_log=False,
         log_config=None,
         server_header=False,
+        http=PatientProtocol,
         ws="none",  # nobody speaks anything but HTTP here
         h11_max_incomplete_event_size=32 * 1024,
-        timeout_keep_alive=75,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=5,
-        limit_concurrency=2000,
     )
+    allow_many_files()
     with _bound(host, port) as listener:
         _Server(config, listening).run(sockets=[listener])
 
@@ -165,6 +172,7 @@ class _Server(uvicorn.Server):
         self._listening = listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        shorten_handshakes(asyncio.get_running_loop())
         await super().startup(sockets=sockets)
         if self.started:
             self._listening()

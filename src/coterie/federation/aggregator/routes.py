@@ -16,7 +16,7 @@ from coterie._version import __version__
 from coterie.federation.aggregator import receiving
 from coterie.federation.aggregator.home import Fault
 from coterie.federation.aggregator.receiving import ProgressReport
-from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of, signed_by
+from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
 from coterie.federation.documents.signed import Signed, parsed, validated
@@ -32,7 +32,7 @@ from coterie.federation.storage.parties import enrol
 # What the routes tell OpenAPI: bodies are read by hand (their bytes are signed), so they are described by hand.
 
 _HEADERS = {
-    wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-2",
+    wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-3",
     wire.KEY: "the owner's Ed25519 public key, base64",
     wire.TIME: "now, ISO 8601 with zone; at most two minutes off",
     wire.NONCE: "16 to 64 characters, never used before",
@@ -43,9 +43,11 @@ _WORDS = {
     404: "no such study for this owner",
     409: "the state does not allow it, or another process uses this key",
     410: "the invitation was used or has expired",
+    408: "the body did not come in time",
     413: "the body is too long",
     422: "the document or chunk is not acceptable; the reason is given",
     426: "no common protocol version; both ranges are given",
+    429: "this owner sends too much at once",
     507: "the disk of the aggregator is full: try again later",
 }
 _FAULT = {
@@ -60,7 +62,7 @@ _SIGNED: dict[str, Any] = {
     ]
 }
 _JSON, _BYTES, _PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
-_USUAL = (401, 404, 409, 413, 422, 426)
+_USUAL = (401, 404, 408, 409, 413, 422, 426, 429)
 _CHUNK = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
 
 router = APIRouter(prefix="/v1")
@@ -112,9 +114,8 @@ async def protocol(request: Request, service: Serving) -> Response:
     body=Enrolment,
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
-    asked = await service.asked(request, LARGEST_ENROLMENT)
-    key = await run_in_threadpool(signed_by, asked, service.aggregator)
-    form = validated(Enrolment, parsed(asked.body), "enrolment")
+    key, content = await service.enrolling(request, LARGEST_ENROLMENT)
+    form = validated(Enrolment, parsed(content), "enrolment")
     if form.key != key:
         raise Fault(401, "unauthorised", NO_DETAIL)
 
@@ -223,7 +224,12 @@ async def chunk(
     return await service.act(request, LARGEST_CHUNK, receiving.chunk, study, number)
 
 
-_acting("POST seal", "Verify all chunks; answers with a signed receipt")
+_acting(
+    "POST seal",
+    "Verify all chunks; answers with a signed receipt. From protocol 3 on with a signed delivery, before without a body",
+    Signed,
+)
+_acting("PUT part-key", "What opens a sealed part, when all owners have delivered", Signed)
 
 
 @_route(

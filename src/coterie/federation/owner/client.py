@@ -15,18 +15,21 @@ import httpx
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Manifest, Receipt
+from coterie.federation.documents.answers import Delivery, Manifest, Receipt
 from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
+    ClockOff,
     Conflict,
     FederationError,
     InvitationSpent,
     NotAccepted,
     ProtocolMismatch,
+    Suspended,
     Unreachable,
     Untrusted,
 )
+from coterie.federation.owner.holding import SECRET
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.keys import (
     Keys,
@@ -75,7 +78,7 @@ class Client:
         self._http = httpx.Client(base_url=url, verify=context, timeout=_PATIENCE, trust_env=True)
         self._aggregator = aggregator
         self._keys = keys
-        self._session = session
+        self.session = session
         self._replaces = replaces
 
     def get(self, target: str, *, patience: float = 60.0) -> Any:
@@ -101,16 +104,18 @@ class Client:
 
     def signed_headers(self, method: str, target: str, body: bytes) -> dict[str, str]:
         nonce, time = secrets.token_urlsafe(24), wire.stamp(wire.now())
-        text = wire.request_text(method, target, body, nonce, time, self._session, self._aggregator)
+        digest = sha256(body)
+        text = wire.request_text(method, target, digest, nonce, time, self.session, self._aggregator)
         headers = {
             wire.PROTOCOL: f"{wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}",
             wire.KEY: self._keys.public,
             wire.TIME: time,
             wire.NONCE: nonce,
+            wire.BODY: digest,
             wire.SIGNATURE: self._keys.sign("request", text),
         }
-        if self._session:
-            headers |= {wire.SESSION: self._session, wire.REPLACES: self._replaces}
+        if self.session:
+            headers |= {wire.SESSION: self.session, wire.REPLACES: self._replaces}
         return headers
 
     @contextmanager
@@ -149,7 +154,7 @@ class Client:
 
 def _raise(status: int, content: dict[str, Any]) -> NoReturn:
     problem, advice = str(content.get("problem", "")), str(content.get("advice", ""))
-    if status >= 500:
+    if status >= 500 or status in (408, 429):
         raise Unreachable(
             problem or f"The aggregator failed (status {status}).", advice or "Try again later."
         )
@@ -160,10 +165,12 @@ def _raise(status: int, content: dict[str, Any]) -> NoReturn:
             "Install the Coterie version that the aggregator's administrator names.",
         )
     if status == 401 and content.get("error") == "clock":
-        raise NotAccepted(
+        raise ClockOff(
             f"This clock says {content.get('yours')}, the aggregator's {content.get('ours')}.",
             "They may differ by two minutes: set the clock (NTP), then try again.",
         )
+    if status == 403 and content.get("error") == "suspended":
+        raise Suspended(problem, advice)
     if status == 401:
         raise NotAccepted(
             "The aggregator does not accept this owner's requests.",
@@ -227,7 +234,10 @@ def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None
     for number in missing:
         data = home.chunk(study, int(number)).read_bytes()
         client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
-    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal"), "receipt")
+    sealed = (home.study(study) / SECRET).exists()
+    said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
+    content = Signed.of(said, "delivery", home.keys).content() if sealed else None
+    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
     opened = receipt.opened("receipt", Receipt, key=home.aggregator)
     if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
         raise Untrusted(

@@ -86,6 +86,12 @@ def fingerprint(key: str) -> str:
     return "SHA256:" + hashlib.sha256(raw_key(key)).hexdigest()[:32]
 
 
+def peer_fingerprint(key: str, sealing_key: str) -> str:
+    """What owners compare with each other. Both keys: whoever swapped the second could read what is sealed to it."""
+    both = b"coterie owner 1\n" + raw_key(key) + raw_key(sealing_key)
+    return "SHA256:" + hashlib.sha256(both).hexdigest()[:32]
+
+
 def raw_key(key: str) -> bytes:
     if not _KEY.fullmatch(key):
         raise ValueError("not a key of 32 bytes")

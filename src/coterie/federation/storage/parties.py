@@ -74,15 +74,19 @@ def enrol(connection: Connection, token: str, key: str, sealing_key: str) -> str
             "This key is another owner's already.",
             "Two owners cannot share a key: join in a new folder, which makes new ones. The invitation is still good.",
         )
-    taken = connection.execute(select(owners.c.id).where(owners.c.name == row.name)).first()
-    if taken is not None:
+    taken = connection.execute(select(owners).where(owners.c.name == row.name)).first()
+    if taken is not None and taken.left is None:
         return None
     connection.execute(
         update(invitations).where(invitations.c.token_hash == row.token_hash).values(used_by=key)
     )
-    connection.execute(
-        insert(owners).values(name=row.name, key=key, sealing_key=sealing_key, enrolled=stamp(now()))
-    )
+    values = {"key": key, "sealing_key": sealing_key, "enrolled": stamp(now())}
+    if taken is None:
+        connection.execute(insert(owners).values(name=row.name, **values))
+    else:
+        # It had left, and comes back with new keys. What it delivered is checked by the keys in those studies.
+        back = {**values, "left": None, "session": None, "session_seen": None}
+        connection.execute(update(owners).where(owners.c.id == taken.id).values(**back))
     note(connection, "enrolled", owner=row.name, key=key)
     return str(row.name)
 
@@ -120,6 +124,7 @@ def fresh(connection: Connection, key: str, nonce: str) -> bool:
 def hold_session(connection: Connection, owner: Owner, session: str, replaces: str, *, busy: bool) -> bool:
     """Whether this process may act for the owner: it did so before, follows the one that did, or nobody does.
 
+    `replaces`: the processes before it, all ended; which of them was heard last it may not know.
     `busy`: the process before it has a request open at this moment, so it has not ended, whatever is claimed.
     """
     row = connection.execute(
@@ -128,7 +133,7 @@ def hold_session(connection: Connection, owner: Owner, session: str, replaces: s
     seen = stamp(now())
     if row.session not in (None, session):
         silent = moment(row.session_seen) < now() - timedelta(seconds=SESSION_SECONDS)
-        if not silent and (busy or replaces != row.session):
+        if not silent and (busy or row.session not in replaces.split(",")):
             return False
     connection.execute(
         update(owners).where(owners.c.id == owner.id).values(session=session, session_seen=seen)
@@ -179,6 +184,15 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
             signed=signed.text(),
         )
     )
+    if step_complete(connection, parcel.study, owner, parcel.step):
+        note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
+
+
+def step_complete(connection: Connection, study: str, owner: int, step: ExchangeStep) -> bool:
+    """All parcels of one step of one owner are here."""
+    place = (parcels.c.study == study) & (parcels.c.owner == owner) & (parcels.c.step == step.value)
+    counts = list(connection.execute(select(parcels.c.count).where(place)).scalars())
+    return bool(counts) and len(counts) == counts[0]
 
 
 def parcel_text(
