@@ -153,10 +153,10 @@ class World:
             invite(connection, owner, token, invitation.expires)
         return invitation
 
-    def join(self, owner: str, lifetime: str = "10") -> OwnerHome:
+    def join(self, owner: str, lifetime: str = "10", invitation: Invitation | None = None) -> OwnerHome:
         """Over the wire; with a ledger for a population named like the owner."""
         folder = self.root / owner
-        invitation = self.invitation(owner)
+        invitation = invitation or self.invitation(owner)
         keys = prepare(folder)
         form = Enrolment(token=invitation.token, key=keys.public, sealing_key=keys.sealing_public)
         with Client(self.url, invitation.aggregator, invitation.tls, keys) as client:

@@ -25,6 +25,7 @@ from coterie.federation.owner.deciding import note_approval, note_refusal, shown
 from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
 from coterie.federation.owner.peers import own_fingerprint, pin_peer
 from coterie.federation.owner.policy import OwnerSource
+from coterie.federation.owner.witness import recover
 from coterie.federation.secrets.keys import fingerprint, peer_fingerprint
 from coterie.publication.ledger import Book, Ledger
 
@@ -151,7 +152,7 @@ def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", rep
     return Client(
         home.url,
         home.aggregator,
-        home.tls,
+        home.trusted_tls(),
         home.keys,
         session=session,
         replaces=replaces,
@@ -329,6 +330,29 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
     print_diary(diary)
     if diary:
         console.print(f"Seal: {diary[-1]['seal']}")
+
+
+@app.command("recover")
+def recover_command(
+    home: HomeFolder,
+    population: Annotated[
+        str | None, Option(help="Whose budget was used, where the journal does not say.")
+    ] = None,
+    ca_bundle: CaBundle = None,
+    as_json: AsJson = False,
+) -> None:
+    """After a restore from a backup: charge again every study for which the aggregator could read your part.
+
+    Example: coterie owner recover --home ./owner
+    """
+    opened = OwnerHome.open(home)
+    with (
+        opened.running() as (session, previous),
+        owner_client(opened, ca_bundle, session, previous) as client,
+    ):
+        charged = recover(opened, client, population)
+    told = f"Charged {len(charged)} again; this owner can run."
+    say({"owner": opened.owner, "charged": charged}, told, as_json=as_json)
 
 
 @app.command("trust")

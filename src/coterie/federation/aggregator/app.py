@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 
 from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
+from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.connections import (
     KEEP_ALIVE_SECONDS,
     PatientProtocol,
@@ -39,12 +40,12 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 log = logging.getLogger("coterie.aggregator")
 
 
-def make_app(aggregator: Aggregator) -> FastAPI:
+def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
     service = Service(aggregator)
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.create_task(_tending(service))
+        task = asyncio.create_task(_tending(service, webhook))
         try:
             yield
         finally:
@@ -107,7 +108,7 @@ def _storage_trouble(*, full: bool) -> dict[str, str]:
     return {"error": "storage", "problem": problem, "advice": "Nothing is lost; try again later."}
 
 
-async def _tending(service: Service) -> None:
+async def _tending(service: Service, webhook: Webhook | None = None) -> None:
     """One task moves all studies; it also notices what the command line has changed in the database."""
     seen: object = None
     while True:
@@ -117,6 +118,8 @@ async def _tending(service: Service) -> None:
             if current != seen:  # what all owners of a study see of it
                 seen = current
                 service.bell.ring_all()
+            if webhook is not None:
+                await run_in_threadpool(webhook.tell, service.aggregator)
             if moved:
                 continue
         except asyncio.CancelledError:
@@ -132,7 +135,12 @@ async def _tending(service: Service) -> None:
 
 
 def serve(
-    aggregator: Aggregator, host: str, port: int, client_ca: Path | None, listening: Callable[[], None]
+    aggregator: Aggregator,
+    host: str,
+    port: int,
+    client_ca: Path | None,
+    listening: Callable[[], None],
+    webhook: Webhook | None = None,
 ) -> None:
     """Until stopped; `listening` is called once owners can connect.
 
@@ -141,7 +149,7 @@ def serve(
     if client_ca is not None:
         tls.authority_context(client_ca)  # says what is wrong with the file, before uvicorn meets it
     config = uvicorn.Config(
-        make_app(aggregator),
+        make_app(aggregator, webhook),
         ssl_keyfile=str(aggregator.folder / tls.KEY),
         ssl_certfile=str(aggregator.folder / tls.CERTIFICATE),
         ssl_ca_certs=str(client_ca) if client_ca else None,

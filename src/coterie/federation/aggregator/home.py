@@ -53,6 +53,7 @@ class Complaints:
             log.error(text)
 
 
+NEXT_TLS = "tls-next"
 _SETTINGS, _DATABASE, _LOCK = "aggregator.json", "aggregator.sqlite", "serve.lock"
 
 
@@ -70,6 +71,12 @@ class Aggregator:
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.keys.public)
+
+    @property
+    def next_tls(self) -> str | None:
+        """The certificate that will be used next, if one was announced."""
+        path = self.folder / NEXT_TLS / tls.CERTIFICATE
+        return path.read_text() if path.exists() else None
 
     @property
     def tls_certificate(self) -> str:

@@ -181,6 +181,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             Digest(over="file bytes", value=digest),
         )
         size = path.stat().st_size
+        require_same_release(aggregator.release(row.id), digest)
         put_file(path, aggregator.release(row.id))
         with aggregator.database.writing() as connection:
             move_study(
@@ -194,6 +195,15 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             )
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
+
+
+def require_same_release(there: Path, digest: str) -> None:
+    """An assembly that was interrupted gives the same bytes again. Others mean that the database was restored."""
+    if there.exists() and file_sha256(there) != digest:
+        raise FederationError(
+            "A release of this study with other bytes is there: the database was restored from a backup.",
+            "Restore a newer one, or cancel the study.",
+        )
 
 
 def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:

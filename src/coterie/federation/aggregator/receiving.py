@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from sqlalchemy import Connection, Select, insert, select
 
 from coterie.federation.aggregator.home import Aggregator, Fault
@@ -21,7 +24,9 @@ from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import (
     Owner,
+    begin_witness,
     keep_parcel,
+    keep_witness,
     leave,
     owner_by_key,
     parcel_text,
@@ -268,6 +273,37 @@ def _there(mine: Contribution) -> Select[int]:
 def _missing(connection: Connection, mine: Contribution, count: int) -> list[int]:
     there = set(connection.execute(_there(mine)).scalars())
     return [number for number in range(count) if number not in there]
+
+
+def remember(aggregator: Aggregator, owner: Owner, told: str) -> None:
+    """How far the owner's own diary has come, so that a restored one is noticed."""
+    if told != owner.witness:
+        with aggregator.database.noting() as connection:
+            keep_witness(connection, owner, told)
+
+
+class Recovered(Document):
+    diary: Annotated[str, Field(max_length=100)]
+
+
+def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+    said = validated(Recovered, parsed(body), "report")
+    with aggregator.database.writing() as connection:
+        begin_witness(connection, owner, said.diary)
+    return {"state": "kept"}
+
+
+def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
+    """Parts that somebody could read: accepted, rejected after a look, or delivered under a protocol without seals."""
+    with aggregator.database.reading() as connection:
+        found = []
+        for mine in contributions_by(connection, owner.id, closed=True):
+            row = study_row(connection, mine.study)
+            assert row is not None
+            read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
+            if mine.manifest is not None and (read or not row.study.sealed):
+                found.append({"id": row.id, "study": row.signed.content()})
+    return {"studies": found}
 
 
 def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:

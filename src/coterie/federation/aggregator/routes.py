@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from coterie._version import __version__
 from coterie.federation.aggregator import receiving
 from coterie.federation.aggregator.home import Fault
-from coterie.federation.aggregator.receiving import ProgressReport
+from coterie.federation.aggregator.receiving import ProgressReport, Recovered
 from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
@@ -40,6 +40,7 @@ _HEADERS = {
 }
 _WORDS = {
     401: "bad signature, reused nonce, unknown key (no detail); or clock off, with both times",
+    403: "the administrator has suspended this owner",
     404: "no such study for this owner",
     409: "the state does not allow it, or another process uses this key",
     410: "the invitation was used or has expired",
@@ -62,7 +63,7 @@ _SIGNED: dict[str, Any] = {
     ]
 }
 _JSON, _BYTES, _PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
-_USUAL = (401, 404, 408, 409, 413, 422, 426, 429)
+_USUAL = (401, 403, 404, 408, 409, 413, 422, 426, 429)
 _CHUNK = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
 
 router = APIRouter(prefix="/v1")
@@ -143,6 +144,9 @@ async def desired_route(
     # A process that polls acts; a person who only looks (no session) does not.
     acting = bool(request.headers.get(wire.SESSION))
     owner, _ = await service.speaker(request, 0, acting=acting)
+    told = request.headers.get(wire.DIARY, "")
+    if acting and told:
+        await run_in_threadpool(receiving.remember, service.aggregator, owner, told)
     presence, mark = service.authentication.presence, (owner.id, request.headers.get(wire.SESSION, ""))
     presence[mark] += 1
     gone = asyncio.create_task(_hung_up(request))
@@ -258,6 +262,21 @@ _acting(
     "POST closed",
     "The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
 )
+
+
+@_route("GET /spent", "Studies for which this owner's part could be read: they are spent", *(401, 403, 426))
+async def spent(request: Request, service: Serving) -> Response:
+    return service.answer(request, await service.look(request, receiving.spent))
+
+
+@_route(
+    "POST /recovered",
+    "After a restore: the owner has charged again what was spent, and its diary goes on from here",
+    *(401, 403, 409, 413, 422, 426),
+    body=Recovered,
+)
+async def recovered(request: Request, service: Serving) -> Response:
+    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered)
 
 
 @_route(

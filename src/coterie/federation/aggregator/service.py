@@ -24,6 +24,7 @@ from coterie.federation.secrets.keys import fingerprint, verify
 from coterie.federation.storage.parties import (
     Owner,
     current_session,
+    diary_head,
     fresh,
     hold_session,
     note,
@@ -127,6 +128,10 @@ class Authentication:
             self.turned_away(key=shown, method=asked.method, error=str(fault.content["error"]))
             raise
         assert owner is not None
+        if owner.suspended is not None:
+            raise Fault(
+                403, "suspended", "The administrator has suspended this owner.", "Ask; it is tried again."
+            )
         return owner
 
     def act(self, owner: Owner, headers: Mapping[str, str]) -> None:
@@ -212,7 +217,10 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
                 }
             )
     content = {"owner": owner.name, "studies": found}
-    return {"version": sha256(canonical(content))[:32], **content}
+    # What may change at any time without anything to do is no part of the version.
+    with aggregator.database.reading() as connection:
+        beside = {"witness": owner.witness, "diary": diary_head(connection), "tls_next": aggregator.next_tls}
+    return {"version": sha256(canonical(content))[:32], **content, **beside}
 
 
 def _deliveries(connection: Connection, row: StudyRow) -> list[dict[str, Any]]:

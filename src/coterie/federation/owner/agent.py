@@ -12,7 +12,7 @@ from typing import Any
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import opened_group_key
-from coterie.federation.documents.signed import Signed, validated
+from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import (
@@ -24,7 +24,7 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.owner import answering, computing
+from coterie.federation.owner import answering, computing, witness
 from coterie.federation.owner import client as delivering
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client
@@ -63,7 +63,12 @@ class Agent:
             try:
                 # Somebody may decide at any time while a study waits, so the poll is short then.
                 wait = 0 if once else 2 if self.waiting else wire.LONGEST_POLL_SECONDS
-                content = self.client.get(f"/v1/desired?after={version}&wait={wait}", patience=wait + 30.0)
+                content = self.client.get(
+                    f"/v1/desired?after={version}&wait={wait}",
+                    patience=wait + 30.0,
+                    diary=self.home.journal.head(),
+                )
+                self._compare(content)
                 self.home.acknowledged(self.client.session)
                 quiet = self.round(content)
                 version = content["version"] if quiet else ""
@@ -92,6 +97,16 @@ class Agent:
                 continue
             if once or (until_done and self._done(content["studies"])):
                 return
+
+    def _compare(self, content: dict[str, Any]) -> None:
+        """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
+        witness.require_own(self.home, witness.told_by(content, "witness"))
+        if witness.rolled_back_aggregator(self.home, witness.told_by(content, "diary")):
+            self.say("rolled back", None, "The aggregator was restored from a backup. Ask its administrator.")
+        coming = content.get("tls_next")
+        if isinstance(coming, str) and len(coming) <= 5000 and self.home.learn_tls(coming):
+            self.client.trust(self.home.trusted_tls())
+            self.home.journal.note("new TLS certificate", sha256=sha256(coming.encode()))
 
     def round(self, content: dict[str, Any]) -> bool:
         """One look at all studies. True when there is nothing more to do until something changes."""
@@ -155,6 +170,12 @@ class Agent:
             self._closed.add(study)
             return not known and delivering.close(self.client, study)
         if state not in (_S.PUBLISHED, _S.COLLECTING):
+            return False
+        if delivering.copied(self.home, study):
+            # Restored from a backup, the aggregator has forgotten. A second release would have other bytes.
+            if study not in self._asked:
+                self._asked.add(study)
+                self.say("rolled back", study, "this study was released before: it is not served again.")
             return False
         if mine is _C.INVITED:
             return self._answer(wanted)

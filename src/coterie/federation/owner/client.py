@@ -6,9 +6,10 @@ import hashlib
 import json
 import secrets
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, NoReturn
 
 import httpx
@@ -71,18 +72,16 @@ class Client:
         ca_bundle: Path | None = None,
         shown: Path | None = None,
     ) -> None:
-        context = authority_context(ca_bundle) if ca_bundle else pinned_context(tls)
-        if shown is not None:
-            show_certificate(context, shown)
-        # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
-        self._http = httpx.Client(base_url=url, verify=context, timeout=_PATIENCE, trust_env=True)
+        self._url, self._ca_bundle, self._shown = url, ca_bundle, shown
+        self._http = self._connected(tls)
         self._aggregator = aggregator
         self._keys = keys
         self.session = session
         self._replaces = replaces
 
-    def get(self, target: str, *, patience: float = 60.0) -> Any:
-        return self.send("GET", target, b"", patience=patience)
+    def get(self, target: str, *, patience: float = 60.0, diary: str = "") -> Any:
+        extra = {wire.DIARY: diary} if diary else {}
+        return self.send("GET", target, b"", patience=patience, extra=extra)
 
     def post(self, target: str, content: Any = None) -> Any:
         return self.send("POST", target, b"" if content is None else canonical(content))
@@ -91,9 +90,16 @@ class Client:
         return self.send("PUT", target, body, kind=kind)
 
     def send(
-        self, method: str, target: str, body: bytes, *, kind: str = "application/json", patience: float = 60.0
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        *,
+        kind: str = "application/json",
+        patience: float = 60.0,
+        extra: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
-        headers = self.signed_headers(method, target, body)
+        headers = {**self.signed_headers(method, target, body), **extra}
         if body:
             headers["Content-Type"] = kind
         with _told():
@@ -141,6 +147,18 @@ class Client:
         if status != 200:
             _raise(status, content if isinstance(content, dict) else {})
         return content
+
+    def _connected(self, tls: str) -> httpx.Client:
+        context = authority_context(self._ca_bundle) if self._ca_bundle else pinned_context(tls)
+        if self._shown is not None:
+            show_certificate(context, self._shown)
+        # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
+        return httpx.Client(base_url=self._url, verify=context, timeout=_PATIENCE, trust_env=True)
+
+    def trust(self, tls: str) -> None:
+        """From now on these certificates (PEM, one or two), and no others."""
+        before, self._http = self._http, self._connected(tls)
+        before.close()
 
     def close(self) -> None:
         self._http.close()

@@ -116,7 +116,8 @@ def charged_key(home: OwnerHome, study: Study, source: OwnerSource) -> bytes:
             if not path.exists():  # or opening the ledger has put it there
                 purpose = study_purpose(home, study, source, rows)
                 publish_files(make, ledger=ledger, purpose=purpose, force=True, private=True)
-                home.journal.note("charged", study=study.id, ledger=ledger.book().seal)
+                default = ledger.path.resolve() == home.default_ledger.resolve()
+                home.journal.note("charged", study=study.id, ledger=ledger.book().seal, default=default)
     let_go(home, study.id)
     return path.read_bytes()
 

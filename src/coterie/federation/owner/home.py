@@ -72,6 +72,19 @@ class Journal:
     def diary(self) -> list[dict[str, Any]]:
         return [{"number": number, "seal": mark, **json.loads(text)} for number, text, mark in self._lines()]
 
+    def head(self) -> str:
+        """The last line as `number:seal`, for the aggregator to remember."""
+        with self._open() as connection:
+            last = connection.execute(
+                "SELECT number, seal FROM diary ORDER BY number DESC LIMIT 1"
+            ).fetchone()
+        return f"{last[0]}:{last[1]}" if last else ""
+
+    def holds(self, number: int, mark: str) -> bool:
+        with self._open() as connection:
+            row = connection.execute("SELECT seal FROM diary WHERE number = ?", (number,)).fetchone()
+        return row is not None and row[0] == mark
+
     def noted(self, event: str, since: datetime | None = None) -> list[dict[str, Any]]:
         """The lines about one kind of event from a moment on; what counts against a limit is counted here."""
         # Canonical JSON: quotes inside a value are escaped, so nothing but the event's own name is matched.
@@ -128,7 +141,7 @@ def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
 
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
-JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"
+JOURNAL, _TLS_CLIENT, _TLS_NEXT = "journal.sqlite", "tls-client.pem", "tls-next.pem"
 _SESSIONS = 20
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
@@ -154,6 +167,19 @@ class OwnerHome:
         """This owner's TLS certificate and key, if its aggregator demands one."""
         path = self.folder / _TLS_CLIENT
         return path if path.exists() else None
+
+    def trusted_tls(self) -> str:
+        """The certificate that was pinned at joining, and the one that the aggregator announced since."""
+        path = self.folder / _TLS_NEXT
+        return self.tls + (path.read_text() if path.exists() else "")
+
+    def learn_tls(self, certificate: str) -> bool:
+        """Keep a certificate that the aggregator announced in a signed answer; False if it is known."""
+        path = self.folder / _TLS_NEXT
+        if certificate == self.tls or (path.exists() and path.read_text() == certificate):
+            return False
+        keep_private(path, certificate.encode())
+        return True
 
     @property
     def policy_file(self) -> Path:

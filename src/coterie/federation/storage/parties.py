@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,6 +22,7 @@ from coterie.publication.ledger.book import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
 
+_DIARY = re.compile(r"[0-9]{1,15}:[0-9a-f]{64}")
 GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
 
 
@@ -51,6 +53,8 @@ class Owner:
     key: str
     sealing_key: str
     left: str | None
+    suspended: str | None = None
+    witness: str | None = None
 
 
 def invite(connection: Connection, name: str, token: str, expires: str) -> None:
@@ -85,7 +89,14 @@ def enrol(connection: Connection, token: str, key: str, sealing_key: str) -> str
         connection.execute(insert(owners).values(name=row.name, **values))
     else:
         # It had left, and comes back with new keys. What it delivered is checked by the keys in those studies.
-        back = {**values, "left": None, "session": None, "session_seen": None}
+        back = {
+            **values,
+            "left": None,
+            "session": None,
+            "session_seen": None,
+            "witness": None,
+            "suspended": None,
+        }
         connection.execute(update(owners).where(owners.c.id == taken.id).values(**back))
     note(connection, "enrolled", owner=row.name, key=key)
     return str(row.name)
@@ -101,7 +112,11 @@ def owner_by_name(connection: Connection, name: str) -> Owner | None:
 
 def _owner(connection: Connection, condition: object) -> Owner | None:
     row = connection.execute(select(owners).where(condition)).first()  # type: ignore[arg-type]
-    return None if row is None else Owner(row.id, row.name, row.key, row.sealing_key, row.left)
+    return (
+        None
+        if row is None
+        else Owner(row.id, row.name, row.key, row.sealing_key, row.left, row.suspended, row.witness)
+    )
 
 
 def leave(connection: Connection, owner: Owner) -> None:
@@ -139,6 +154,29 @@ def hold_session(connection: Connection, owner: Owner, session: str, replaces: s
         update(owners).where(owners.c.id == owner.id).values(session=session, session_seen=seen)
     )
     return True
+
+
+def diary_head(connection: Connection) -> str:
+    """The last line of the diary as `number:seal`, for owners to remember."""
+    query = select(audit.c.number, audit.c.seal).order_by(audit.c.number.desc()).limit(1)
+    last = connection.execute(query).first()
+    return f"{last.number}:{last.seal}" if last else ""
+
+
+def keep_witness(connection: Connection, owner: Owner, told: str) -> None:
+    """How far the owner's diary has come. One that is shorter than we know does not replace it: it was restored."""
+    if not _DIARY.fullmatch(told) or told == owner.witness:
+        return
+    if owner.witness and int(told.partition(":")[0]) <= int(owner.witness.partition(":")[0]):
+        return
+    connection.execute(update(owners).where(owners.c.id == owner.id).values(witness=told))
+
+
+def begin_witness(connection: Connection, owner: Owner, told: str) -> None:
+    """After a restore that a person has dealt with: count from this line on."""
+    if _DIARY.fullmatch(told):
+        connection.execute(update(owners).where(owners.c.id == owner.id).values(witness=told))
+        note(connection, "rolled back", owner=owner.name)
 
 
 def current_session(connection: Connection, owner: Owner) -> str | None:

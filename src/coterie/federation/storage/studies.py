@@ -117,9 +117,10 @@ def contributions_of(connection: Connection, study: str) -> list[Contribution]:
     return _contributions(connection, contributions.c.study == study)
 
 
-def contributions_by(connection: Connection, owner: int) -> list[Contribution]:
-    """All but those that the owner has closed."""
-    return _contributions(connection, (contributions.c.owner == owner) & contributions.c.closed.is_(None))
+def contributions_by(connection: Connection, owner: int, *, closed: bool = False) -> list[Contribution]:
+    """All but those that the owner has closed; or all."""
+    condition = contributions.c.owner == owner
+    return _contributions(connection, condition if closed else condition & contributions.c.closed.is_(None))
 
 
 def contribution(connection: Connection, study: str, owner: int) -> Contribution | None:
