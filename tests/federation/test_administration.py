@@ -12,7 +12,8 @@ import pytest
 from federation_world import Look, people
 
 from coterie.federation.aggregator.administration import Webhook
-from coterie.federation.errors import FederationError, InvitationSpent, NotAccepted, Suspended
+from coterie.federation.errors import FederationError, InvitationSpent, NotAccepted
+from coterie.federation.owner.client import Suspended
 from coterie.federation.secrets.keys import pinned_context
 
 

@@ -116,7 +116,11 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
         [entry] = Ledger.inspect(home.default_ledger).entries.values()
         assert entry.state is ReleaseState.RELEASED
         notes = [line for line in home.journal.diary() if line["event"] == "exchanged"]
-        assert [(line["step"], line["ids"]) for line in notes] == [("blinded", 50), ("returned", 50)]
+        assert [(line["step"], line["ids"]) for line in notes] == [
+            ("committed", 50),
+            ("blinded", 50),
+            ("returned", 50),
+        ]
         for name in ("blinding.key", "blinded.points", "returned.points"):
             assert (home.study(study.id) / name).stat().st_mode & 0o777 == 0o600
 

@@ -29,14 +29,6 @@ class NotAccepted(FederationError):
     exit_code = 13
 
 
-class ClockOff(NotAccepted):
-    """This clock and the aggregator's differ by more than two minutes: it may be set at any time."""
-
-
-class Suspended(NotAccepted):
-    """The aggregator's administrator has suspended this owner, until further notice."""
-
-
 class ProtocolMismatch(FederationError):
     exit_code = 14
 

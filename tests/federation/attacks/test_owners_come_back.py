@@ -9,8 +9,9 @@ import pytest
 from federation_world import Look
 
 from coterie.federation.documents import wire
-from coterie.federation.errors import ClockOff, Conflict, FederationError, NotAccepted
+from coterie.federation.errors import Conflict, FederationError, NotAccepted
 from coterie.federation.owner import agent as agents
+from coterie.federation.owner.client import ClockOff
 
 
 class Patience(Exception):

@@ -134,10 +134,10 @@ def use_next_tls(aggregator: Aggregator) -> None:
 
 def metrics(aggregator: Aggregator) -> str:
     with aggregator.database.reading() as connection:
-        by_state = dict(
+        by_state: dict[str, int] = dict(
             connection.execute(select(studies.c.state, func.count()).group_by(studies.c.state)).tuples().all()
         )
-        parts = dict(
+        parts: dict[str, int] = dict(
             connection.execute(select(contributions.c.state, func.count()).group_by(contributions.c.state))
             .tuples()
             .all()

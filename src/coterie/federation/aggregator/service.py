@@ -219,7 +219,11 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
     content = {"owner": owner.name, "studies": found}
     # What may change at any time without anything to do is no part of the version.
     with aggregator.database.reading() as connection:
-        beside = {"witness": owner.witness, "diary": diary_head(connection), "tls_next": aggregator.next_tls}
+        beside = {
+            "witness": owner.witness,
+            "diary": aggregator.keys.witness_mark(*diary_head(connection)),
+            "tls_next": aggregator.next_tls,
+        }
     return {"version": sha256(canonical(content))[:32], **content, **beside}
 
 

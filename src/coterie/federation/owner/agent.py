@@ -16,18 +16,16 @@ from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import (
-    ClockOff,
     Conflict,
     FederationError,
     NotAccepted,
-    Suspended,
     Unreachable,
     Untrusted,
 )
 from coterie.federation.owner import answering, computing, witness
 from coterie.federation.owner import client as delivering
 from coterie.federation.owner.answering import prepare_table
-from coterie.federation.owner.client import AnswerFault, Client
+from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
 from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.holding import give_back
 from coterie.federation.owner.home import OwnerHome
@@ -66,7 +64,7 @@ class Agent:
                 content = self.client.get(
                     f"/v1/desired?after={version}&wait={wait}",
                     patience=wait + 30.0,
-                    diary=self.home.journal.head(),
+                    diary=self.home.witness(),
                 )
                 self._compare(content)
                 self.home.acknowledged(self.client.session)

@@ -20,13 +20,11 @@ from coterie.federation.documents.answers import Delivery, Manifest, Receipt
 from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
-    ClockOff,
     Conflict,
     FederationError,
     InvitationSpent,
     NotAccepted,
     ProtocolMismatch,
-    Suspended,
     Unreachable,
     Untrusted,
 )
@@ -43,6 +41,14 @@ from coterie.federation.secrets.keys import (
 from coterie.table.hidden_files import write_whole
 
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
+
+
+class ClockOff(NotAccepted):
+    """This clock and the aggregator's differ by more than two minutes: it may be set at any time."""
+
+
+class Suspended(NotAccepted):
+    """The aggregator's administrator has suspended this owner, until further notice."""
 
 
 class AnswerFault(FederationError):

@@ -72,18 +72,12 @@ class Journal:
     def diary(self) -> list[dict[str, Any]]:
         return [{"number": number, "seal": mark, **json.loads(text)} for number, text, mark in self._lines()]
 
-    def head(self) -> str:
-        """The last line as `number:seal`, for the aggregator to remember."""
+    def seal_of(self, number: int | None = None) -> tuple[int, str] | None:
+        """The number and seal of a line, or of the last one."""
+        query = "SELECT number, seal FROM diary WHERE number = coalesce(?, (SELECT max(number) FROM diary))"
         with self._open() as connection:
-            last = connection.execute(
-                "SELECT number, seal FROM diary ORDER BY number DESC LIMIT 1"
-            ).fetchone()
-        return f"{last[0]}:{last[1]}" if last else ""
-
-    def holds(self, number: int, mark: str) -> bool:
-        with self._open() as connection:
-            row = connection.execute("SELECT seal FROM diary WHERE number = ?", (number,)).fetchone()
-        return row is not None and row[0] == mark
+            row = connection.execute(query, (number,)).fetchone()
+        return None if row is None else (int(row[0]), str(row[1]))
 
     def noted(self, event: str, since: datetime | None = None) -> list[dict[str, Any]]:
         """The lines about one kind of event from a moment on; what counts against a limit is counted here."""
@@ -167,6 +161,11 @@ class OwnerHome:
         """This owner's TLS certificate and key, if its aggregator demands one."""
         path = self.folder / _TLS_CLIENT
         return path if path.exists() else None
+
+    def witness(self, number: int | None = None) -> str:
+        """A line of our diary, or the last one, for the aggregator to remember; empty if there is none."""
+        line = self.journal.seal_of(number)
+        return self.keys.witness_mark(*line) if line else ""
 
     def trusted_tls(self) -> str:
         """The certificate that was pinned at joining, and the one that the aggregator announced since."""

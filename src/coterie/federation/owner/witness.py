@@ -28,8 +28,8 @@ class RolledBack(FederationError):
 
 
 def require_own(home: OwnerHome, told: str | None) -> None:
-    """`told`: the last line of our diary that the aggregator knows, as `number:seal`. Ours must hold it."""
-    if told and not home.journal.holds(*_parts(told)):
+    """`told`: the last line of our diary that the aggregator knows, marked with our key. Ours must hold it."""
+    if told and home.witness(_parts(told)[0]) != told:
         raise RolledBack(
             "This owner's folder was restored from a backup: the aggregator knows later lines of its diary.",
             "Its ledger may have forgotten what was spent. Restore a newer backup, or charge again what the "
@@ -76,7 +76,7 @@ def recover(home: OwnerHome, client: Client, population: str | None) -> list[str
         if study.seed is None and _charge(home, study, population):
             charged.append(study.id)
     home.journal.note("recovered", studies=len(charged))
-    client.post("/v1/recovered", {"diary": home.journal.head()})
+    client.post("/v1/recovered", {"diary": home.witness()})
     return charged
 
 

@@ -156,11 +156,11 @@ def hold_session(connection: Connection, owner: Owner, session: str, replaces: s
     return True
 
 
-def diary_head(connection: Connection) -> str:
-    """The last line of the diary as `number:seal`, for owners to remember."""
+def diary_head(connection: Connection) -> tuple[int, str]:
+    """Number and seal of the diary's last line."""
     query = select(audit.c.number, audit.c.seal).order_by(audit.c.number.desc()).limit(1)
     last = connection.execute(query).first()
-    return f"{last.number}:{last.seal}" if last else ""
+    return (last.number, last.seal) if last else (0, GENESIS)
 
 
 def keep_witness(connection: Connection, owner: Owner, told: str) -> None:
