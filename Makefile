@@ -13,6 +13,7 @@ $(STAMP): requirements/dev.txt pyproject.toml tools/ensure_venv.sh
 	@PYTHON=$(PYTHON) bash tools/ensure_venv.sh $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-compile -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@$(BIN)/python tools/compile_ahead.py
 	@touch $@
 
 demo: $(STAMP) ## protect the embedded population by every method; writes demo/
@@ -23,7 +24,8 @@ demo-federation: $(STAMP) ## an aggregator and three owners as real processes; h
 
 dist: $(STAMP) ## source archive and wheel, in dist/
 	@rm -rf dist
-	@$(BIN)/python -m build --no-isolation --outdir dist .
+	@$(BIN)/python tools/compile_ahead.py
+	@$(BIN)/python -m build --no-isolation --sdist --wheel --outdir dist .
 
 system: ## install or name the system packages that the tests need
 	@bash tools/system_packages.sh

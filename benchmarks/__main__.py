@@ -1,11 +1,13 @@
-"""`python -m benchmarks [--write] [name …]`: run every benchmark, or those named.
+"""`python -m benchmarks [--write] [--json FILE] [name …]`: run every benchmark, or those named.
 
 A benchmark prints, or yields the lines of a table in Markdown. `--write` puts those lines where the documents have
-`<!-- measured: name -->`, so that no figure there is typed in: do that on a quiet machine.
+`<!-- measured: name -->`, so that no figure there is typed in: do that on a quiet machine. `--json FILE` writes all figures
+and the machine into one file; `python -m benchmarks compare A B` says which differ by more than 10 % between two such files.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -22,11 +24,22 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 def main(words: list[str]) -> int:
     known = sorted(module.name for module in iter_modules(benchmarks.__path__) if module.name != "__main__")
+    if words[:1] == ["compare"] and len(words) == 3:
+        return compare(Path(words[1]), Path(words[2]))
     names = [word for word in words if word != "--write"]
+    target = None
+    if "--json" in names:
+        place = names.index("--json")
+        if place + 1 == len(names):
+            print("--json needs the name of a file.", file=sys.stderr)
+            return 2
+        target = Path(names[place + 1])
+        del names[place : place + 2]
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"No benchmark is called {', '.join(unknown)}. There is: {', '.join(known)}.", file=sys.stderr)
         return 2
+    measured: dict[str, dict[str, float]] = {}
     for name in names or known:
         run = getattr(import_module(f"benchmarks.{name}"), "run", None)
         if run is None:
@@ -39,7 +52,76 @@ def main(words: list[str]) -> int:
             lines.append(line)
         if lines and "--write" in words:
             _write(name, [*lines, "", _where(name, load)])
+        measured[name] = figures(lines)
+        if target:
+            target.write_text(json.dumps({"machine": _machine(), "figures": measured}, indent=1) + "\n")
     return 0
+
+
+def figures(lines: list[str]) -> dict[str, float]:
+    """Every number of the tables, by its row's words and its column's heading."""
+    found: dict[str, float] = {}
+    heading: list[str] = []
+    seen: set[str] = set()
+    for line in lines:
+        if not line.startswith("|"):
+            heading = []
+            continue
+        cells = [cell.strip(" *`") for cell in line.strip().strip("|").split("|")]
+        if not heading:
+            heading = cells
+            continue
+        numbers = [_number(cell) for cell in cells]
+        row = ", ".join(
+            cell for cell, number in zip(cells, numbers, strict=True) if number is None and cell.strip("-")
+        )
+        if row in seen or not row:  # rows that differ in a setting, not in words
+            row = ", ".join(part for part in (row, *cells[:2]) if part)
+        seen.add(row)
+        for title, number in zip(heading, numbers, strict=False):
+            if number is not None:
+                found[f"{row} / {title}"] = number
+    return found
+
+
+def compare(before: Path, after: Path) -> int:
+    """Print what changed by more than a tenth. Whether more is worse depends on the figure: its title says so."""
+    old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (before, after))
+    if (
+        old["machine"]["processor"] != new["machine"]["processor"]
+        or old["machine"]["cores"] != new["machine"]["cores"]
+    ):
+        print("Measured on different machines: only ratios can be compared.")
+    changed = 0
+    for name in sorted(old["figures"].keys() & new["figures"].keys()):
+        was, now = old["figures"][name], new["figures"][name]
+        for title in was.keys() & now.keys():
+            if was[title] and abs(now[title] / was[title] - 1) > 0.1:
+                changed += 1
+                print(
+                    f"{name}: {title}: {was[title]:g} -> {now[title]:g} ({now[title] / was[title] - 1:+.0%})"
+                )
+    print(
+        f"{changed} figures changed by more than 10 %." if changed else "Nothing changed by more than 10 %."
+    )
+    return 0
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell.replace(",", "").rstrip("%×x"))
+    except ValueError:
+        return None
+
+
+def _machine() -> dict[str, object]:
+    return {
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "date": strftime("%Y-%m-%d"),
+        "load": round(os.getloadavg()[0], 1),
+    }
 
 
 def _where(name: str, load: float) -> str:

@@ -30,8 +30,7 @@ from coterie.methods import get_method
 from coterie.promise.terms import Budget
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
-from coterie.table.checked import MISSING_LABEL
-from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.column import MISSING_LABEL, CategoryColumn, Column
 
 EPSILONS = (0.1, 1.0, 4.0)
 DELTA = Fraction(1, 100_000)

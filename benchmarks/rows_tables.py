@@ -53,7 +53,7 @@ class BenchmarkTable:
         return len(next(iter(self.columns.values())))
 
 
-def _data() -> Path:
+def data_folder() -> Path:
     return Path(os.environ.get("COTERIE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
@@ -69,7 +69,7 @@ def _statsmodels(name: str) -> pd.DataFrame:
 
 
 def _adult(rows: int | None) -> pd.DataFrame:
-    parts = [pd.read_csv(_data() / f"adult_{part}.csv.gz", na_values="?") for part in ("train", "test")]
+    parts = [pd.read_csv(data_folder() / f"adult_{part}.csv.gz", na_values="?") for part in ("train", "test")]
     whole = pd.concat(parts, ignore_index=True)
     whole["income"] = whole["income"].str.rstrip(".")
     return whole if rows is None else whole.sample(rows, random_state=1).reset_index(drop=True)
@@ -86,14 +86,14 @@ def _sklearn(name: str) -> pd.DataFrame:
 
 
 def _wine(colour: str) -> pd.DataFrame:
-    return pd.read_csv(_data() / f"winequality_{colour}.csv")
+    return pd.read_csv(data_folder() / f"winequality_{colour}.csv")
 
 
 _SOURCES: dict[str, tuple[Callable[[], pd.DataFrame], str, float, bool]] = {
-    "census": (lambda: pd.read_csv(_data() / "casc_census.csv"), "FEDTAX", 5400, True),
+    "census": (lambda: pd.read_csv(data_folder() / "casc_census.csv"), "FEDTAX", 5400, True),
     "white wine": (lambda: _wine("white"), "quality", 5.5, True),
     "adult, 10,000 rows": (lambda: _adult(10_000), "income", 0.5, True),
-    "insurance": (lambda: pd.read_csv(_data() / "insurance.csv"), "smoker", 0.5, True),
+    "insurance": (lambda: pd.read_csv(data_folder() / "insurance.csv"), "smoker", 0.5, True),
     "randhie": (lambda: _statsmodels("randhie"), "mdvis", 1.5, True),
     "breast cancer": (lambda: _sklearn("breast_cancer"), "target", 0.5, True),
     "red wine": (lambda: _wine("red"), "quality", 5.5, True),

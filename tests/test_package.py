@@ -40,7 +40,7 @@ def test_the_wheel_holds_the_package_and_no_more(built: Path) -> None:
     sources = {
         f"coterie/{path.relative_to(package).as_posix()}"
         for path in package.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "machine_code"} & set(path.parts)
     }
     assert sources <= names  # modules, and data files such as taxonomies
     assert not [name for name in names if not name.startswith(("coterie/", "coterie-"))]

@@ -46,6 +46,7 @@ NAMES = [
     "risk",
     "statistics",
     "verify",
+    "write_dossier",
     "write_report",
 ]
 STATISTICS = [

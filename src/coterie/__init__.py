@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coterie.publication.ledger import Ledger
     from coterie.publication.protect import protect, publish
     from coterie.publication.release import Release, Written
+    from coterie.report.dossier import write_dossier
     from coterie.report.writing import write_report
     from coterie.schema.attributes import Attribute, Domain, Role
     from coterie.studio.opening import open_studio
@@ -62,6 +63,7 @@ __all__ = [
     "risk",
     "statistics",
     "verify",
+    "write_dossier",
     "write_report",
 ]
 
@@ -91,6 +93,7 @@ _PLACES = {
     "reproduce": "papers.reproduction",
     "risk": "auditing.disclosure_risk",
     "verify": "federation.documents.verification",
+    "write_dossier": "report.dossier",
     "write_report": "report.writing",
 }
 

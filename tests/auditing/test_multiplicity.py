@@ -42,11 +42,11 @@ def test_a_real_leak_stands_among_blind_attacks_and_a_doubtful_one_is_named() ->
     assert [one.attack for one in standing(found.findings)] == ["leak"]
     assert found.correction.startswith("Corrected for 8 attacks tried (Holm")
     assert found.correction.endswith(", doubtful may be luck; the rest stands.")
-    assert (found.level, found.corrected_level) == (Level.SEVERE, Level.SEVERE)
+    assert (found.uncorrected_level, found.level) == (Level.SEVERE, Level.SEVERE)
     luck = audit(*blind, doubtful)
-    assert (luck.level, luck.corrected_level) == (Level.SOME, Level.NOTHING)
+    assert (luck.uncorrected_level, luck.level) == (Level.SOME, Level.NOTHING)
     assert "nothing found stands" in luck.correction
-    assert luck.to_dict()["corrected_level"] == Level.NOTHING
+    assert luck.to_dict()["level"] == Level.NOTHING
     assert "the finding stands" in audit(*blind, leak).correction
     assert "every finding stands" in audit(*blind, leak, finding("second", proportion(320, 400))).correction
 
@@ -58,9 +58,9 @@ def test_facts_are_not_luck_and_nothing_is_said_where_nothing_is_to_correct() ->
     assert in_words([fact, *blind]) == "", "the only finding is a fact"
     assert in_words(blind) == ""
     assert in_words([finding("one", proportion(300, 400))]) == "", "one attack, one interval"
-    assert audit().corrected_level is Level.UNKNOWN
+    assert audit().level is Level.UNKNOWN
     stranger = audit(*blind, finding("leak", proportion(300, 400)), related=False)
-    assert (stranger.correction, stranger.corrected_level) == ("", Level.UNKNOWN)
+    assert (stranger.correction, stranger.level) == ("", Level.UNKNOWN)
 
 
 def test_open_ends_and_no_trials_are_no_evidence() -> None:

@@ -34,13 +34,13 @@ def test_rows_of_strangers_are_never_a_risk(of_strangers: Audit) -> None:
     assert inferred is not None
     assert inferred.estimate.low > 0, "which a constant guess would call a risk"
     assert inferred.level is Level.UNKNOWN
-    assert "No verdict without a control group." in inferred.words
+    assert "cannot tell population knowledge from leak" in inferred.words
 
 
 def test_nothing_about_people_could_be_judged_is_no_verdict(of_strangers: Audit) -> None:
     """domain-maximum alone found nothing: that is no comfort."""
-    assert of_strangers.level is of_strangers.corrected_level is Level.UNKNOWN
-    assert of_strangers.verdict.startswith("Nothing can be concluded about people without a control group")
+    assert of_strangers.level is of_strangers.uncorrected_level is Level.UNKNOWN
+    assert of_strangers.verdict.startswith("The audit cannot tell population knowledge from leak")
     assert "--control" in NO_CONTROL
     assert "control=" in NO_CONTROL
     assert NO_CONTROL in of_strangers.notes

@@ -115,7 +115,7 @@ def test_what_an_exchange_shows_stays_within_epsilon() -> None:
     assert finding.estimate.value <= 1
     assert found.promised is not None
     assert "per home of at most 3 rows" in found.promised.label
-    assert any("Attacks count rows" in note for note in found.notes)
+    assert any("one person per home is tried" in note for note in found.notes)
 
 
 def kept_in_order(shuffled: bool) -> tuple[pa.Table, pa.Table, list[int]]:

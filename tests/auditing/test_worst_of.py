@@ -287,5 +287,5 @@ def test_whole_audits_of_harmless_samples() -> None:
     for seed in range(tables):
         people, released, control = (normals(200, 6, 10 * seed + part) for part in range(3))
         audit = audit_release(people, released, normals_schema(6), control=control, in_order=True, seed=seed)
-        stands += audit.corrected_level is not Level.NOTHING
+        stands += audit.level is not Level.NOTHING
     assert not more_often(stands, tables)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numba
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import coterie
-from coterie.chain.partition import _compiled
+from compile_ahead import release_by_every_loop
+from coterie.chain.partition import _compiled, _machine_code
 
 CHAIN = Path(coterie.__file__).parent / "chain"
 
@@ -47,25 +47,7 @@ def test_for_reading_leaves_the_original_writable_and_copies_only_strided_column
 
 def test_every_loop_of_the_chain_becomes_machine_code() -> None:
     """`make test` runs this test before all others, so that no two of them compile the same loop."""
-    draw = np.random.Generator(np.random.PCG64(1))
-    numbers = {name: draw.random(60_000) for name in "xy"}
-    table = pa.table({**numbers, "group": draw.choice(["a", "b"], 60_000)})
-    bounded = {"role": "protect", "domain": {"lower": 0, "upper": 1}}
-    groups = {"role": "protect", "type": "categorical", "categories": {"labels": ["a", "b"]}}
-    kept = {"role": "keep"}
-
-    def release(rows: int, method: str, mixed: bool = False, **settings: Any) -> None:
-        attributes = {"x": bounded, "y": bounded, "group": groups if mixed else kept}
-        coterie.protect(
-            table.slice(0, rows), {"coterie_schema": 1, "attributes": attributes}, method=method, **settings
-        )
-
-    release(60_000, "dp-ir", epsilon=1, k=10)
-    release(60_000, "idp-ls", epsilon=1, k=10)
-    release(60_000, "ir", k=10, grouping="optimal")
-    release(3_000, "mdav", k=100)
-    release(500, "mdav", mixed=True, k=50)
-    release(500, "dp-synthetic", mixed=True, epsilon=1)
+    release_by_every_loop()
     loops = {
         f"{path.stem}.{name}": loop
         for path in CHAIN.rglob("*.py")
@@ -99,3 +81,42 @@ def test_machine_code_of_an_earlier_version_is_compiled_anew() -> None:
     loop._cache = Kept
     assert _compiled._without_what_is_gone(loop) is loop
     assert flushed == [True]
+
+
+def _twice(x: float) -> float:
+    return 2.0 * x
+
+
+def test_machine_code_of_the_installation_is_used_without_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Was: a first-time user waited seven seconds for a compiler."""
+    monkeypatch.setattr(_machine_code, "_place", lambda: tmp_path / "code")
+    monkeypatch.setattr(_machine_code, "_understood", lambda: True)
+
+    def hits(writing: bool = False) -> int:
+        with monkeypatch.context() as only_here:
+            if writing:
+                only_here.setenv(_machine_code.WRITING, "yes")
+            machine = _machine_code.with_machine_code(numba.njit(_twice), _twice)
+        assert machine(1.5) == 3.0
+        return sum(machine.stats.cache_hits.values())
+
+    assert hits() == 0  # no folder yet
+    assert hits(writing=True) == 0
+    assert hits() == 1
+    monkeypatch.setattr(_machine_code, "_understood", lambda: False)
+    assert hits() == 0  # a processor that does not understand it
+    monkeypatch.setattr(_machine_code, "_understood", lambda: True)
+    monkeypatch.setattr(_machine_code, "_place", lambda: tmp_path / "other")
+    assert hits() == 0  # other sources
+
+
+def test_machine_code_belongs_to_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = _machine_code._place.__wrapped__
+    here = place()
+    (tmp_path / "chain" / "partition").mkdir(parents=True)
+    monkeypatch.setattr(_machine_code, "__file__", str(tmp_path / "chain" / "partition" / "_machine_code.py"))
+    empty = place()
+    (tmp_path / "chain" / "loops.py").write_text("x = 1")
+    assert len({here.name, empty.name, place().name}) == 3

@@ -251,12 +251,20 @@ def test_everything_that_was_paid_for_is_among_the_measurements(
         ({"delta": "0.01"}, "below 1/n"),
         ({"target": "nobody"}, "not a protected attribute"),
         ({"rows": 0}, "from 1 up"),
+        ({"rows": 10**10}, "do not fit into the memory"),
+        ({"rows": 10**12}, "is above 10,000,000,000"),
         ({"epsilon": None}, "needs a privacy budget"),
     ],
 )
 def test_impossible_choices_are_refused_in_words(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         released(**options)
+
+
+def test_a_target_needs_something_to_predict_it_from() -> None:
+    alone = {"attributes": {"age": SCHEMA["attributes"]["age"]}}
+    with pytest.raises(ParameterError, match="nothing is left to predict it from"):
+        protect(TABLE.select(["age"]), alone, method="dp-synthetic", epsilon=1, target="age")
 
 
 @pytest.mark.parametrize("option", [{"delta": "1e-6"}, {"rows": 5}, {"target": "x"}])

@@ -54,7 +54,9 @@ def test_a_warning_says_what_would_help() -> None:
     promise = settle(laplace.promise, Facts(Fraction(5), 10_000, 1, 10_000, ("x",)))
     (said,) = release_warnings(laplace, Fraction(5), {"x": Fraction(1, 2)}, frozenset(), 10_000, 1, promise)
     assert said.startswith("Even at ε = 5 no single value of x survives")
-    assert "no k would make it a tenth" in said
+    assert (
+        "no reasonable ε would make it a tenth" in said
+    )  # laplace groups nobody: k is no help and not named
     assert "up to 3" not in said
     assert warnings("dp-ir", "1", 50, 10_000) == ()
     assert warnings("dp-synthetic", "1", 200, 10_000) == ()
@@ -120,3 +122,14 @@ def test_a_warning_does_not_depend_on_the_data() -> None:
             for table in tables
         }
         assert len(notes) == 1
+
+
+def test_a_delta_that_leaves_nothing_is_told_with_what_would_help() -> None:
+    table = pa.table({"x": [index / 50 for index in range(49)]})
+    release = protect(table, SCHEMA, method="dp-synthetic", epsilon=0.5, delta="1e-300")
+    (said,) = warnings_on(release.certificate)
+    assert said.endswith("; leaving δ out would make it about a tenth")
+    assert "no k" not in said
+    table = pa.table({"x": [index / 250 for index in range(249)]})
+    release = protect(table, SCHEMA, method="dp-synthetic", epsilon="0.9", delta="1e-300")
+    assert not warnings_on(release.certificate)

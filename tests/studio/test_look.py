@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from html import unescape
@@ -35,6 +33,7 @@ from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.sampling import SEED, drawn_sample, sample_rows
 from coterie.studio.work import previews
 from coterie.table.demo_population import demo_population, demo_schema
+from shown_lines import run_lines
 
 MIXED = Schema(
     attributes=(
@@ -320,7 +319,6 @@ def test_a_failure_is_told_without_a_value(studio: tuple[httpx.Client, StudioHom
     assert "outside its declared domain" in client.get(f"/p/{project.id}/look").text
 
 
-@pytest.mark.slow
 def test_the_lines_do_what_the_page_does(studio: tuple[httpx.Client, StudioHome], tmp_path: Path) -> None:
     client, home = studio
     people = tmp_path / "people.csv"
@@ -331,20 +329,18 @@ def test_the_lines_do_what_the_page_does(studio: tuple[httpx.Client, StudioHome]
     client.get(f"/p/{project.id}/look")
     finished(client, project, "look")
     text = client.get(f"/p/{project.id}/look").text
-    command, python, compared = (unescape(one) for one in re.findall(r"<code>(.*?)</code></pre>", text, re.S))
-    start = f"{sys.executable} -c 'from coterie.cli import main; main()'"
-    for line in (
-        re.sub(r"^coterie", start, command, flags=re.M),
-        re.sub(r"^coterie", start, compared) + " --no-risk",
-    ):
-        done = subprocess.run(["sh", "-ec", line], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-    assert (tmp_path / "comparison" / "report.html").exists()
-    said = subprocess.run(
-        [sys.executable, "-c", python], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    command, python, compared, in_python = (
+        unescape(one) for one in re.findall(r"<code>(.*?)</code></pre>", text, re.S)
     )
-    assert said.returncode == 0, said.stderr
-    shown = dict(line.split() for line in said.stdout.splitlines())
+    assert "--k 5,10,20,50,100 " in compared
+    assert "k=[5, 10, 20, 50, 100]" in in_python
+    fewer = compared.replace("--k 5,10,20,50,100", "--k 10") + " --no-risk"
+    run_lines(tmp_path, ("Command", command), ("Compare", fewer))
+    assert (tmp_path / "comparison" / "report.html").exists()
+    assert "idp-cbls" in run_lines(
+        tmp_path, ("Python", in_python.replace("k=[5, 10, 20, 50, 100]", "k=[10]"))
+    )
+    shown = dict(line.split() for line in run_lines(tmp_path, ("Python", python)).splitlines())
     found = previews.look(Project(project.folder), _parameters(project, 300), quiet)
     for measure in found["measures"]:
         assert shown[measure["name"]] == str(measure["value"])

@@ -4,7 +4,8 @@ Many attacks are tried, each at 95 %: one of them may beat its baseline by luck.
 Holm (1979), *A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 65–70: p-values in ascending
 order, the i-th of m against α/(m − i + 1), up to the first that fails. The chance that any finding which stands is luck is
 at most α, however the attacks depend on each other. Where one attack took the worst of several attributes, its p-value
-counts that choice already (see coterie.auditing.attacks.finding)."""
+counts that choice already (see coterie.auditing.attacks.finding). The verdict counts only what stands: α is 5 % for some
+risk and 0.1 % for a severe one, because "severe" stops a release (`python -m benchmarks verdicts`)."""
 
 from __future__ import annotations
 
@@ -35,6 +36,7 @@ from coterie.registry import failure
 from coterie.schema.frame_kind import to_kind
 
 ALPHA = 1 - CONFIDENCE
+SEVERE_ALPHA = 0.001  # "severe" by luck: in at most one audit of a thousand
 
 
 def by_luck(finding: Finding) -> float:
@@ -68,13 +70,13 @@ def _judged(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.level is not Level.UNKNOWN]
 
 
-def standing(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings of some risk that stand at 5 % in all, in their order."""
+def standing(findings: Sequence[Finding], alpha: float = ALPHA) -> tuple[Finding, ...]:
+    """The findings of some risk that stand at `alpha` (5 %) in all, in their order."""
     findings = _judged(findings)
     luck = {place: by_luck(finding) for place, finding in enumerate(findings) if sampled(finding)}
     stands = {place for place in range(len(findings)) if place not in luck}
     for left, place in zip(range(len(luck), 0, -1), sorted(luck, key=luck.__getitem__), strict=True):
-        if luck[place] > ALPHA / left:
+        if luck[place] > alpha / left:
             break
         stands.add(place)
     return tuple(_risks(findings[place] for place in sorted(stands)))
@@ -99,6 +101,7 @@ def in_words(findings: Sequence[Finding]) -> str:
 # The result of an audit: every finding, everything that was not run, and the verdict in words.
 
 WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
+CANNOT_TELL = "cannot tell population knowledge from leak"
 NO_CONTROL = (
     "Without a control group, what the release says about its own people cannot be told from what anybody could infer "
     "about such people. Give people of the same population who are not in it (`--control FILE`; in Python `control=`)."
@@ -137,16 +140,21 @@ class Audit:
     seconds: float
     complete: bool  # False: the time budget ended some attack
     related: bool = True  # False: nothing shows that the release is of this original
+    made: str = ""  # when, UTC
+    release_digest: str | None = None  # SHA-256 on the certificate of the release that was attacked
+    source_digest: str | None = None  # SHA-256 of the original, where it is a file
 
     @property
     def level(self) -> Level:
-        """By each attack's own interval: to miss a leak is worse than to look twice."""
-        return self._highest(self.findings)
+        """By the findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
+        level = self._highest(standing(self.findings))
+        severe = self._highest(standing(self.findings, SEVERE_ALPHA)) is Level.SEVERE
+        return Level.SOME if level is Level.SEVERE and not severe else level
 
     @property
-    def corrected_level(self) -> Level:
-        """By the findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
-        return self._highest(standing(self.findings))
+    def uncorrected_level(self) -> Level:
+        """By each attack's own interval: the more attacks are tried, the more often luck finds something."""
+        return self._highest(self.findings)
 
     @property
     def correction(self) -> str:
@@ -187,14 +195,16 @@ class Audit:
         limit = " The promise is proved, and limits what any attacker can learn." if proved else ""
         if self.level is Level.UNKNOWN:
             given = "(`--control FILE`; in Python `control=`)"
-            return f"Nothing can be concluded about people without a control group {given}.{limit}"
+            return f"The audit {CANNOT_TELL} without a control group {given}.{limit}"
         if self.level is Level.NOTHING:
             tried = counted(len(_judged(self.findings)), "attack")
             unsure = " That is a measurement, not a proof; a better attacker may find more."
             missing = self._without_verdict
-            more = f" No verdict without a control group: {', '.join(missing)}." if missing else ""
-            return f"{tried} did not beat the baseline.{limit or unsure}{more}"
-        worst = [f for f in self.findings if f.level is self.level]
+            more = f" Without a control group, {', '.join(missing)} {CANNOT_TELL}." if missing else ""
+            luck = " beyond what luck explains" if self.uncorrected_level is not Level.NOTHING else ""
+            return f"{tried} did not beat the baseline{luck}.{limit or unsure}{more}"
+        firm = standing(self.findings)
+        worst = [f for f in firm if f.level is self.level] or list(firm)
         opening = (
             "This does not protect the people in it."
             if self.level is Level.SEVERE and not proved
@@ -254,8 +264,8 @@ class Audit:
             high = finding["estimate"]["high"]
             finding["estimate"]["high"] = high if math.isfinite(high) else None
         told = {"verdict": self.verdict, "level": self.level}
-        corrected = {"correction": self.correction, "corrected_level": self.corrected_level}
-        return {"warning": WARNING, **told, **corrected, **content}
+        alone = {"correction": self.correction, "uncorrected_level": self.uncorrected_level}
+        return {"warning": WARNING, **told, **alone, **content}
 
 
 def _personal(finding: Finding) -> bool:
@@ -315,7 +325,7 @@ def run_attacks(
             not_run.append(outcome)
         else:
             if attack.needs_control and isinstance(evidence, ReleaseEvidence) and not evidence.others:
-                words = f"{outcome.words} No verdict without a control group."
+                words = f"{outcome.words} Without a control group this {CANNOT_TELL}."
                 outcome = replace(outcome, level=Level.UNKNOWN, words=words)
             findings.append(replace(outcome, seconds=time.perf_counter() - start))
             complete = complete and not (clock.up and attack is not attacks[-1])

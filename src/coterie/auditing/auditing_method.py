@@ -24,6 +24,7 @@ from coterie.methods.guarantee import Guarantee, settle
 from coterie.methods.recipe import Method
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
 from coterie.publication.protect import protect
+from coterie.publication.severe_audit import digest_of_file
 from coterie.schema.attributes import Missing, Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
@@ -157,6 +158,7 @@ def audit_method(
         not_run=(*once.not_run, *tried.not_run),
         seconds=time.perf_counter() - start,
         complete=once.complete and tried.complete,
+        source_digest=digest_of_file(population),
     )
 
 

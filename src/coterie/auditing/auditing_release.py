@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
+from coterie.publication.severe_audit import digest_of_file
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
@@ -126,7 +128,7 @@ def audit(
     """
     schema = as_schema(schema)
     own = released.certificate if isinstance(released, Release) else None
-    if own is not None and own.release.shuffled and order is None:
+    if own is not None and own.release.shuffled and not _synthetic(own) and order is None:
         order = released.internal.row_order
     found = audit_release(
         as_table(original, schema, table=table, query=query),
@@ -144,6 +146,7 @@ def audit(
         attacks=attacks,
         progress=progress,
     )
+    found = replace(found, source_digest=digest_of_file(original))
     return found if own is None else replace(found, promised=QuotedPromise.of(own.method, own.guarantee))
 
 
@@ -237,15 +240,16 @@ def audit_release(
     if certificate is not None and certificate.signature is None:
         notes.append("The certificate is not signed: its promise is quoted here, not checked.")
     notes += _sizes(people, others)
-    if schema.unit is not None:
-        notes.append(
-            f"Attacks count rows. The rows of one {schema.unit.word} are alike, so intervals are somewhat too narrow."
-        )
     published = truth
     if truth is not None:
         attributes, truth = hidden_order(attributes, truth, draws)
     units = _units(table, schema, people)
-    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock, units, published)
+    outside = None if strangers is None or others is None else _units(strangers, schema, others)
+    if schema.unit is not None:
+        notes.append(
+            _counted(schema.unit.word, units is not None and (others is None or outside is not None))
+        )
+    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock, units, published, outside)
     wanted = [
         attack
         for attack in chosen(Subject.RELEASE, attacks)
@@ -265,15 +269,26 @@ def audit_release(
         seconds=time.perf_counter() - start,
         complete=outcomes.complete,
         related=related.found or certain or synthetic,
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        release_digest=None if certificate is None else certificate.release.digest.value,
     )
 
 
 def _units(table: pa.Table, schema: Schema, people: Side) -> Whole | None:
-    """The unit of every person, where the original tells and no row was dropped."""
+    """The unit of every person, where the table tells and no row was dropped."""
     unit = schema.unit
     if unit is None or unit.column not in table.column_names or people.records != table.num_rows:
         return None
     return unit_labels(table, schema)[1]
+
+
+def _counted(unit: str, whole: bool) -> str:
+    if whole:
+        return f"Attacks count whole units: one person per {unit} is tried."
+    return (
+        f"Attacks count rows, because a table does not tell which row belongs to which {unit}. The rows of one {unit} are "
+        "alike, so intervals are somewhat too narrow."
+    )
 
 
 def _synthetic(certificate: Certificate) -> bool:

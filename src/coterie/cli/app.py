@@ -38,6 +38,7 @@ COMMANDS = {
     "evaluate": "Compare a release with its original. The figures come from the original data: do not publish them.",
     "studio": "Take a table to a release in the browser: load, describe, choose, look, audit, release.",
     "audit": "Attack a release or a method, and say what an attacker still gets.",
+    "dossier": "Write two printable pages about a release, as HTML and PDF, for whoever must sign it.",
     "stats": "Publish summary statistics with the best possible split of the budget.",
     "methods": "What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
     "schema": "Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",

@@ -24,6 +24,12 @@ OriginalTable = Annotated[
     str | None, Option(help="Table, sheet or data frame of ORIGINAL, where it has several.")
 ]
 LedgerToCharge = Annotated[Path | None, Option(help="Ledger to charge (`coterie ledger init` makes one).")]
+Despite = Annotated[
+    str | None,
+    Option(
+        help="Why the release goes on although its audit found a severe risk. Kept in ledger and dossier."
+    ),
+]
 SignWith = Annotated[
     Path | None, Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
 ]

@@ -13,7 +13,17 @@ from typer import Argument, Option
 
 import coterie
 from coterie.cli.methods import complete_method
-from coterie.cli.options import AsJson, Force, LedgerToCharge, NoiseSeed, Query, SignWith, SourceTable, asked
+from coterie.cli.options import (
+    AsJson,
+    Despite,
+    Force,
+    LedgerToCharge,
+    NoiseSeed,
+    Query,
+    SignWith,
+    SourceTable,
+    asked,
+)
 from coterie.cli.output import console, errors, note, print_json, styled_status, warn
 from coterie.methods.guarantee import beside_in_words
 from coterie.promise.posterior import DP, odds_in_words
@@ -120,6 +130,7 @@ def protect_command(
         str | None,
         Option(help="Spark's master, such as spark://host:7077. Default: that of Spark's settings."),
     ] = None,
+    despite: Despite = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

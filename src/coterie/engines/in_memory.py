@@ -23,6 +23,7 @@ from coterie.engines.internal_figures import InternalFigures, NoiseFigures, inte
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
+    check_room,
     known_records,
     measurements_of,
     synthesised,
@@ -110,6 +111,7 @@ def protect_table(
     schema = as_schema(schema)
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
+    check_room(recipe, schema, rows)
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
     table, restore = to_arrow(data, schema)
     table = bounded_units(table, schema, sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,6 +26,9 @@ from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+
+MOST_ROWS = 10**10  # that can be asked for, in any engine
+_BYTES_PER_VALUE = 8  # of rows in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,11 @@ def check_options(method: Method, schema: Schema, rows: int | None, target: str 
             raise ParameterError(
                 "The number of rows is not a whole number from 1 up.", "Give for example 1000."
             )
+        if rows > MOST_ROWS:
+            raise ParameterError(
+                f"The number of rows is above {MOST_ROWS:,}.",
+                "Ask for fewer: the rows come from a model of some hundred thousand rows, and more of them tell no more.",
+            )
         if schema.with_role(Role.KEEP):
             raise ParameterError(
                 "Columns that are kept have one value per record, so the number of rows cannot be chosen.",
@@ -76,7 +85,12 @@ def check_options(method: Method, schema: Schema, rows: int | None, target: str 
             )
     if target is not None and not isinstance(target, str):
         raise ParameterError("The target is not the name of an attribute.", "Give the name of one attribute.")
-    target_number([attribute.name for attribute in method.measured(schema)], target)
+    measured = [attribute.name for attribute in method.measured(schema)]
+    if target_number(measured, target) is not None and len(measured) == 1:
+        raise ParameterError(
+            f"The target '{target}' is the only protected attribute: nothing is left to predict it from.",
+            "Leave out the target, or protect other attributes as well.",
+        )
 
 
 def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
@@ -118,6 +132,16 @@ def better_known_records(records: int, budget: Budget, drawn: Drawn, sampler: Sa
     totals = np.array([records, *(reading.values.sum() for reading in readings)])
     noise = np.array([first**2, *(reading.deviation**2 * reading.values.size for reading in readings)])
     return max(1, round(float((totals / noise).sum() / (1 / noise).sum())))
+
+
+def check_room(method: Method, schema: Schema, rows: int | None) -> None:
+    """Rows that do not fit in memory are refused before anything is read: what was read would be lost."""
+    room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if rows is not None and rows * len(method.measured(schema)) * _BYTES_PER_VALUE > room:
+        raise ParameterError(
+            f"{rows:,} rows do not fit into the memory of this machine.",
+            "Ask for fewer rows, or draw them piece by piece: --memory 2GB, from Parquet to Parquet.",
+        )
 
 
 def refuse_together(schema: Schema) -> None:

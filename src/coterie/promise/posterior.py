@@ -16,6 +16,7 @@ from fractions import Fraction
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import Statement, Status
 from coterie.methods.recipe import Method
+from coterie.promise.loss import rho_for
 from coterie.schema.exact import brief, parse_epsilon
 
 DP = "differential privacy"
@@ -113,6 +114,7 @@ def share_in_words(value: float) -> str:
 LARGE = 10  # ε above it protects nobody in practice
 _OFFERED = 3  # no larger ε is recommended
 _USEFUL = Fraction(1, 10)  # noise a tenth as wide as the domain leaves something to read
+_CONVERTED = 1000  # no larger ε is converted to another δ: noise is no matter there
 _NAMES = 4  # of attributes in one sentence
 
 
@@ -132,10 +134,10 @@ def release_warnings(
     if not method.adds_noise:
         return ()
 
-    def width(name: str, size: int) -> Fraction | None:
+    def width(name: str, size: int, rho: str | float | None = promise.rho) -> Fraction | None:
         """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
-        if promise.rho is not None:  # σ = 1/√ρ on a count
-            alone = Fraction(1 / math.sqrt(Fraction(promise.rho) * shares[name] / cost)) / records
+        if rho is not None:  # σ = 1/√ρ on a count
+            alone = Fraction(1 / math.sqrt(Fraction(rho) * shares[name] / cost)) / records
             return promise.rows_per_unit * alone
         reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
         return None if reach is None else promise.rows_per_unit * reach / shares[name]
@@ -159,12 +161,19 @@ def release_warnings(
             # The noise falls as k rises.
             enough = [size for size in _sizes(k, records // 2) if (width(worst, size) or 0) <= _USEFUL]
             help_ += [f"k = {enough[0]:,}"] if enough else []
+        if promise.delta is not None:
+            usual = 10.0 ** -(len(str(records)) + 2)  # well below one over the number of records
+            if usual > Fraction(promise.delta) and cost < _CONVERTED:
+                wider = width(worst, k, rho_for(float(cost), usual))
+                help_ += [f"δ = {usual:g}"] if wider is not None and wider <= _USEFUL else []
+            pure = width(worst, k, None)
+            help_ += ["leaving δ out"] if pure is not None and pure <= _USEFUL else []
         ratio = f"the noise is {_short(drowned[worst])} times as wide as the domain"
         if method.whole_table is not None:
             ratio = (
                 f"the noise on a count is {_short(drowned[worst])} times as large as the number of records"
             )
-        found.append(_too_small(cost, list(drowned), ratio, records, help_))
+        found.append(_too_small(cost, list(drowned), ratio, records, help_, grouped=method.fixed_k is None))
     # Such noise is about Δ/(nε) where values are spread evenly.
     hidden = [name for name, share in shares.items() if width(name, k) is None and share * records <= 1]
     if hidden:
@@ -192,11 +201,15 @@ def too_large(epsilon: Fraction) -> str:
     )
 
 
-def _too_small(cost: Fraction, names: list[str], ratio: str, records: int, help_: list[str]) -> str:
-    """Noise as wide as the domain, or wider: what ε or k would leave something to read?"""
-    opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED} and no k"
+def _too_small(
+    cost: Fraction, names: list[str], ratio: str, records: int, help_: list[str], *, grouped: bool
+) -> str:
+    """Noise as wide as the domain, or wider: what ε, k or δ would leave something to read?"""
+    opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED}"
     if cost > _OFFERED:
-        opening, nothing = f"Even at ε = {_short(cost)}", "no k"
+        opening, nothing = f"Even at ε = {_short(cost)}", "no reasonable ε"
+    if grouped:
+        nothing = "no k" if cost > _OFFERED else f"{nothing} and no k"
     advice = (
         f"{' or '.join(help_)} would make it about a tenth"
         if help_

@@ -29,6 +29,7 @@ from coterie.publication.release import (
     put_out,
     require_both,
 )
+from coterie.publication.severe_audit import require_reason
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
@@ -191,6 +192,7 @@ def publish(
     population: str | None = None,
     journal: str | Path | None = None,
     request: str | None = None,
+    despite: str | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Written:
@@ -220,6 +222,9 @@ def publish(
     request : str, optional
         Your own mark for this request, with a ledger or a journal. Its entry bears the mark, and a run that was killed
         is recognised by it. Default: a digest of the data and of every choice.
+    despite : str, optional
+        Why the release goes on, where an audit in the folder of `output` found a severe risk in a release of the same
+        file by the same method. Kept in the ledger, and on the dossier.
 
     Returns
     -------
@@ -268,6 +273,7 @@ def publish(
             "A query may read any table of the database, so --force could overwrite what it reads.",
             "Write to a new table without --force, or read with --table instead of --query.",
         )
+    reason = require_reason(data, output, asked.recipe.name, despite)
     inputs = (schema,) if isinstance(schema, str | Path) else ()
     where = destination_of(
         run, output, output_table, certificate, internal, sign, force, inputs, measurements=measurements
@@ -280,9 +286,8 @@ def publish(
             run.refuse_early(where)
             return run.make(forget=internal is None)
 
-        written = put_out(
-            run, make, where, ledger, population, request or (lambda: request_fingerprint(asked)), journal
-        )
+        identity = request or (lambda: request_fingerprint(asked))
+        written = put_out(run, make, where, ledger, population, identity, journal, reason)
     if not run.streamed:
         forget_scratch(str(output))
     return written

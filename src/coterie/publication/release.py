@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -301,6 +301,7 @@ def put_out(
     population: str | None,
     identity: str | Callable[[], str],
     journal: str | Path | None = None,
+    despite: str = "",
 ) -> Written:
     require_both(ledger, population)
     if ledger is None and journal is None:
@@ -311,7 +312,7 @@ def put_out(
             raise ParameterError(
                 "A release is counted by a ledger or noted in a journal.", "Give one of the two."
             )
-        noted = journal_purpose(run.request.recipe.name, where.shown, fingerprint)
+        noted = replace(journal_purpose(run.request.recipe.name, where.shown, fingerprint), despite=despite)
         with open_journal(Path(journal)) as book:
             return _written(publish_charged(make, where, book, noted, run.stage, run.again), where)
     assert ledger is not None
@@ -335,6 +336,7 @@ def put_out(
         delta=asked.delta,
     )
     with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger) as book:
+        purpose = replace(purpose, despite=despite)
         return _written(publish_charged(make, where, book, purpose, run.stage, run.again), where)
 
 

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -59,6 +59,7 @@ class ReleasePlan(StoredPart):
     cost: str | None  # ε; None for a method without noise
     fingerprint: str
     draft: Certificate  # what the certificate will say, but for the bytes and the time
+    despite: str = ""  # why it goes on although the audit found a severe risk
     problem: str = ""
     advice: str = ""
 
@@ -78,8 +79,8 @@ class ReleasePlan(StoredPart):
         """What the ledger is charged for; without one, an entry in the journal, which counts no ε."""
         choice = self.choice
         if self.ledger is None:
-            return journal_purpose(choice.method, target, self.fingerprint)
-        return purpose_of(
+            return replace(journal_purpose(choice.method, target, self.fingerprint), despite=self.despite)
+        asked = purpose_of(
             *recipe_of(choice),
             schema,
             choice.k,
@@ -89,6 +90,7 @@ class ReleasePlan(StoredPart):
             shuffled=choice.shuffle,
             clipped=choice.clip,
         )
+        return replace(asked, despite=self.despite)
 
     def place(self, address: str | None) -> str:
         """Of the data. `address`: of a database, with its password, which no plan holds."""

@@ -92,6 +92,7 @@ class PastRelease(StoredPart):
     table: str | None = None  # of a database
     internal: str | None = None
     key: str | None = None
+    despite: str = ""  # why it was released although the audit found a severe risk
 
 
 class ProjectState(StoredPart):

@@ -71,6 +71,7 @@ def draw(project: Project, plan: ReleasePlan, address: str | None, progress: Dra
         population=plan.population,
         journal=None if plan.ledger else book,
         request=plan.fingerprint,
+        despite=plan.despite,
         progress=protected,
     )
 
@@ -157,7 +158,7 @@ class Releases:
         self._addresses[plan.id] = asked.address
         return plan
 
-    def begin(self, project: Project, identity: str) -> None:
+    def begin(self, project: Project, identity: str, despite: str = "") -> None:
         """Draw the noise of this plan, once. Asked again for the same plan, do nothing."""
         with self._lock(project):
             plan = ReleasePlan.read(project)
@@ -173,6 +174,7 @@ class Releases:
                     "The table, its description or the method was changed since this plan was made; nothing was released.",
                     "Plan the release again.",
                 )
+            plan = plan.model_copy(update={"despite": despite})
             plan.ended("begun").write(project)
             progress = DrawProgress(attributes=len(project.schema().protected))
             self._running[project.id] = progress

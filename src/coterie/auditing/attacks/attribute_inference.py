@@ -35,14 +35,14 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     secrets = [place for place, attribute in enumerate(attributes) if attribute.protected]
     if len(attributes) < 2:
         return ATTACK.not_run("there is only one attribute: nothing is left to know the person by")
-    if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
+    if evidence.trials < FEWEST_TRIALS or 0 < evidence.other_trials < FEWEST_TRIALS:
         return ATTACK.not_run("too few people for any interval")
     draws = evidence.draws(ATTACK.name)
     most = affordable(MOST_TARGETS, evidence.rows)
-    people = draws.choice(evidence.people, min(evidence.people, most), replace=False)
+    people = evidence.targets(draws, most)
     inside = _guesses(evidence, [a.original[people] for a in attributes], secrets)
     if evidence.others:
-        others = draws.choice(evidence.others, min(evidence.others, most), replace=False)
+        others = evidence.strangers(draws, most)
         outside = _guesses(evidence, [a.others[others] for a in attributes], secrets)
     else:
         outside = {s: _constant_guess(attributes[s], people) for s in secrets}

@@ -73,7 +73,11 @@ class ReleaseEvidence(Repeatable):
 
     `truth` is None when rows have no known person (synthetic rows, unknown order). `known` is the share of people whose
     row the attacker knows already. `k` is public: it stands on the certificate; None when it is not known. With a privacy
-    unit, `units[i]` is that of person i, and `published[i]` the place of their row in the release as it was published.
+    unit, `units[i]` is that of person i (`control_units[i]` that of person i of the control group), and `published[i]` the
+    place of their row in the release as it was published.
+
+    Attacks take their targets from `targets` and `strangers`, so that each unit is tried once: members of one household
+    are alike, and to count them one by one would make every interval too narrow.
     """
 
     attributes: tuple[Seen, ...]
@@ -84,6 +88,7 @@ class ReleaseEvidence(Repeatable):
     clock: Clock = field(default_factory=Clock)
     units: Whole | None = None
     published: Whole | None = None
+    control_units: Whole | None = None
 
     def __repr__(self) -> str:
         names = ", ".join(attribute.name for attribute in self.attributes)
@@ -102,6 +107,33 @@ class ReleaseEvidence(Repeatable):
         """People in the control group."""
         control = self.attributes[0].control
         return 0 if control is None else len(control)
+
+    @property
+    def trials(self) -> int:
+        """People to try an attack on: one per unit."""
+        return self.people if self.units is None else len(np.unique(self.units))
+
+    @property
+    def other_trials(self) -> int:
+        """People of the control group to try it on: one per unit."""
+        return self.others if self.control_units is None else len(np.unique(self.control_units))
+
+    def targets(self, draws: np.random.Generator, most: int) -> Whole:
+        """At most so many people of the release, drawn at random, no two of one unit."""
+        return one_each(self.units, self.people, draws, most)
+
+    def strangers(self, draws: np.random.Generator, most: int) -> Whole:
+        """At most so many people of the control group, drawn at random, no two of one unit."""
+        return one_each(self.control_units, self.others, draws, most)
+
+
+def one_each(units: Whole | None, people: int, draws: np.random.Generator, most: int) -> Whole:
+    """A random member of each of at most so many random units; without units, every person is one."""
+    if units is None:
+        return draws.choice(people, min(people, most), replace=False)
+    mixed = draws.permutation(len(units))
+    _, first = np.unique(units[mixed], return_index=True)
+    return draws.permutation(mixed[first])[:most]
 
 
 def hidden_order(

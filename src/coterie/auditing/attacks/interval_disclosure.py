@@ -29,11 +29,11 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     truth = evidence.truth
     if truth is None:
         return ATTACK.not_run(NO_ORDER)
-    if evidence.people < FEWEST_TRIALS:
-        return ATTACK.not_run(f"{evidence.people} people are too few for any interval")
+    if evidence.trials < FEWEST_TRIALS:
+        return ATTACK.not_run(f"{evidence.trials} people are too few for any interval")
     attributes = [attribute for attribute in evidence.attributes if attribute.protected]
     draws = evidence.draws(ATTACK.name)
-    people = draws.choice(evidence.people, min(evidence.people, MOST_TARGETS), replace=False)
+    people = evidence.targets(draws, MOST_TARGETS)
     strangers = draws.choice(evidence.rows, len(people))
     hits = {
         attribute.name: (

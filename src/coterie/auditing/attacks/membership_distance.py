@@ -23,12 +23,12 @@ FALSE_POSITIVES = 0.01
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if not evidence.others:
         return ATTACK.not_run("there is no control group: nobody is known not to be in the release")
-    count = min(evidence.people, evidence.others, affordable(MOST_TARGETS, 2 * evidence.rows))
+    count = min(evidence.trials, evidence.other_trials, affordable(MOST_TARGETS, 2 * evidence.rows))
     if count < FEWEST_TRIALS:
         return ATTACK.not_run("too few people on one side for any interval")
     draws = evidence.draws(ATTACK.name)
-    people = draws.choice(evidence.people, count, replace=False)
-    others = draws.choice(evidence.others, count, replace=False)
+    people = evidence.targets(draws, count)
+    others = evidence.strangers(draws, count)
     inside = [attribute.original[people] for attribute in evidence.attributes]
     outside = [a.control[others] for a in evidence.attributes if a.control is not None]
     members = -nearest_rows(evidence.attributes, inside, evidence.clock).distance

@@ -12,7 +12,13 @@ import pyarrow as pa
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import nearest_rows
-from coterie.auditing.attacks.evidence import MethodEvidence, read_people, read_release, side_by_side
+from coterie.auditing.attacks.evidence import (
+    MethodEvidence,
+    one_each,
+    read_people,
+    read_release,
+    side_by_side,
+)
 from coterie.auditing.attacks.membership_distance import membership_finding
 from coterie.schema.arrays import Flags, Floats
 from coterie.table.units import unit_labels
@@ -30,9 +36,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         return ATTACK.not_run("the population is too small to be halved again and again")
     chosen = np.sort(draws.choice(evidence.population.num_rows, size, replace=False))
     people = evidence.population.take(pa.array(chosen))
-    targets = draws.choice(size, min(size, MOST_TARGETS), replace=False)
     inside = np.zeros((SHADOWS, size), dtype=np.bool_)
-    distance = np.empty((SHADOWS, len(targets)))
     everyone = read_people(people, evidence.schema)
     if everyone.records != size:
         return ATTACK.not_run("the schema drops rows, so halves would differ in size")
@@ -41,6 +45,8 @@ def _run(evidence: MethodEvidence) -> Outcome:
     if evidence.schema.unit is not None:
         labels, of_row = unit_labels(people, evidence.schema)
         units = len(labels)
+    targets = one_each(of_row, size, draws, MOST_TARGETS)
+    distance = np.empty((SHADOWS, len(targets)))
     for shadow in range(SHADOWS):
         evidence.clock.check()
         members = np.flatnonzero(np.isin(of_row, draws.permutation(units)[: units // 2]))

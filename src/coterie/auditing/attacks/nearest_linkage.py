@@ -29,10 +29,10 @@ MOST_TARGETS = 5000
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.truth is None:
         return ATTACK.not_run(NO_ORDER)
-    if evidence.people < FEWEST_TRIALS:
-        return ATTACK.not_run(f"{evidence.people} people are too few for any interval")
-    count = affordable(min(evidence.people, MOST_TARGETS), len(YARDSTICKS) * evidence.rows)
-    people = evidence.draws(ATTACK.name).choice(evidence.people, count, replace=False)
+    if evidence.trials < FEWEST_TRIALS:
+        return ATTACK.not_run(f"{evidence.trials} people are too few for any interval")
+    count = affordable(min(evidence.trials, MOST_TARGETS), len(YARDSTICKS) * evidence.rows)
+    people = evidence.targets(evidence.draws(ATTACK.name), count)
     targets = [attribute.original[people] for attribute in evidence.attributes]
     chance = Estimate.exact(1 / evidence.rows)
     found: dict[str, Measured] = {}

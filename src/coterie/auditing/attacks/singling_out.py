@@ -79,12 +79,12 @@ _MIXES = 5
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
+    if evidence.trials < FEWEST_TRIALS or 0 < evidence.other_trials < FEWEST_TRIALS:
         return ATTACK.not_run("too few people for any interval")
     draws = evidence.draws(ATTACK.name)
     # Whether one person fits depends on how many there are: both groups must be of one size.
-    size = min(evidence.people, MOST_PEOPLE, evidence.others or evidence.people)
-    people = draws.choice(evidence.people, size, replace=False)
+    size = min(evidence.trials, MOST_PEOPLE, evidence.other_trials or evidence.trials)
+    people = evidence.targets(draws, size)
     inside = [attribute.original[people] for attribute in evidence.attributes]
     # Where only some people are looked at, only their rows are described.
     rows = np.arange(evidence.rows) if evidence.truth is None else evidence.truth[people]
@@ -93,7 +93,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     for style in STYLES:
         descriptions = descriptions_of(evidence.attributes, released, style, draws)
         if evidence.others:
-            others = draws.choice(evidence.others, size, replace=False)
+            others = evidence.strangers(draws, size)
             outside = [a.control[others] for a in evidence.attributes if a.control is not None]
             found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
         else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._ties import UNKNOWN, match_by_ties, tie_patterns
-from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence
+from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence, one_each
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -39,6 +39,11 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     count = round(evidence.known * evidence.people)
     seeds = draws.choice(evidence.people, count, replace=False)
     others = np.setdiff1d(np.arange(evidence.people), seeds)
+    if (
+        evidence.units is not None
+    ):  # who knows one row of a household is not tried on its other rows, nor on two of another
+        others = others[~np.isin(evidence.units[others], evidence.units[seeds])]
+        others = others[one_each(evidence.units[others], len(others), draws, len(others))]
     if len(others) < FEWEST_TRIALS:
         return ATTACK.not_run("almost everybody's row is known already: nobody is left to find")
     details: dict[str, float | int | str] = {"people whose row is known": count}

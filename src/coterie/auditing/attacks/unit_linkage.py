@@ -30,11 +30,9 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.truth is None or evidence.published is None:
         return ATTACK.not_run(NO_ORDER)
     draws = evidence.draws(ATTACK.name)
-    mixed = draws.permutation(evidence.people)
-    _, first = np.unique(evidence.units[mixed], return_index=True)
     sizes = np.bincount(evidence.units)
-    one_each = mixed[first]
-    targets = draws.permutation(one_each[sizes[evidence.units[one_each]] > 1])[:MOST_UNITS]
+    people = evidence.targets(draws, evidence.people)
+    targets = people[sizes[evidence.units[people]] > 1][:MOST_UNITS]
     if len(targets) < FEWEST_TRIALS:
         return ATTACK.not_run("too few units have several rows")
     chance = Estimate.exact(float(np.mean((sizes[evidence.units[targets]] - 1) / (evidence.people - 1))))

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._machine_code import with_machine_code
+
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 Number = TypeVar("Number", bound=np.generic)
 _lock = RLock()
@@ -61,6 +63,7 @@ class _Compiled:
                 except RuntimeError:
                     # Neither the package nor the home directory is writable: compile in every process.
                     self._machine = njit(nogil=True, **self._options)(self._loop)
+                with_machine_code(self._machine, self._loop)
                 # Loops that this one calls must be machine code where the compiler looks them up.
                 seen = self._loop.__globals__
                 for name, other in list(seen.items()):

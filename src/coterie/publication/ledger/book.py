@@ -117,7 +117,7 @@ class Purpose:
 
     Both follow from public facts, and are filled in again once the release is there. `fingerprint` tells one request from
     another (a digest of parameters and input chosen by the caller), so that a command run again after a kill recognises the
-    release that was finished for it.
+    release that was finished for it. `despite` is why it goes on although an audit found a severe risk.
     """
 
     population: str
@@ -126,6 +126,7 @@ class Purpose:
     status: str
     target: str
     fingerprint: str = ""
+    despite: str = ""
 
     @property
     def proved(self) -> bool:
@@ -281,9 +282,8 @@ class Book:
             raise ValueError
         population = event["population"]
         loss = _recorded(event["epsilon"]) if "loss" not in event else _loss(*map(event["loss"].get, _FIELDS))
-        purpose = Purpose(
-            population, loss, event["method"], event["status"], event["target"], event["fingerprint"]
-        )
+        stated = (event["method"], event["status"], event["target"], event["fingerprint"])
+        purpose = Purpose(population, loss, *stated, event.get("despite", ""))
         accounts = self._accounts[population]
         counted = [account.terms.counted(loss) for account in accounts]
         for account, parts in zip(accounts, counted, strict=True):

@@ -267,6 +267,7 @@ class Ledger:
                     status=purpose.status,
                     target=purpose.target,
                     fingerprint=purpose.fingerprint,
+                    **({"despite": purpose.despite} if purpose.despite else {}),
                 )
             yield charge
         finally:

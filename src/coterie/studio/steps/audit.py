@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from coterie.auditing.attacks.finding import Level
 from coterie.errors import CoterieError, ParameterError
 from coterie.report.audit_page import AREA, attacks_figure
 from coterie.report.charts import Figure, IntervalRow
@@ -108,6 +109,17 @@ def _stale(project: Project, last: dict[str, Any] | None) -> bool:
     if not now["of"] and project.state.choice is not None:
         now["choice"] = project.state.choice.model_dump()
     return bool(key_of(project, "audit", now) != last["key"])
+
+
+def severe_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
+    """The last audit, where it found a severe risk in what stands here now."""
+    last = jobs.result(project, "audit")
+    if last is None or last["found"]["level"] != Level.SEVERE or _stale(project, last):
+        return None
+    of, state = last["parameters"]["of"], project.state
+    if of and state.released[of - 1].choice != state.choice:
+        return None
+    return dict(last["found"])
 
 
 def _figure(findings: list[dict[str, Any]]) -> Figure | None:

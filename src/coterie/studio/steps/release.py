@@ -19,12 +19,14 @@ from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Ledger, without_credentials
 from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.forms import Form
+from coterie.studio.jobs import Jobs
 from coterie.studio.ledgers import accounts, counted
-from coterie.studio.pages import Opened, Releasing, download, go, step_page
+from coterie.studio.pages import Opened, Releasing, Running, download, go, step_page
 from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, Stale
 from coterie.studio.releases import Releases
 from coterie.studio.same_in_code import release_ways, verify_command
+from coterie.studio.steps.audit import severe_audit
 
 router = APIRouter()
 
@@ -95,30 +97,38 @@ def _form(
 
 
 @router.get("/p/{project}/release/confirm")
-def confirm_page(project: Opened) -> Response:
+def confirm_page(project: Opened, jobs: Running) -> Response:
     plan = ReleasePlan.read(project)
     if plan is None:
         return go(project, "release")
-    return go(project, "release/outcome") if plan.state != "planned" else _confirmation(project, plan)
+    return go(project, "release/outcome") if plan.state != "planned" else _confirmation(project, jobs, plan)
 
 
 @router.post("/p/{project}/release/confirm")
-def confirm(project: Opened, releases: Releasing, form: Form) -> Response:
+def confirm(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
     try:
+        despite = form.text("despite").strip()
         if not form.flag("understood"):
             raise ParameterError(
                 "The box was not ticked: nothing was released.", "Tick it if you want to release."
             )
-        releases.begin(project, form.text("plan"))
+        if not despite and severe_audit(project, jobs):
+            raise ParameterError(
+                "The audit found a severe risk, and no reason to go on was given: nothing was released.",
+                "Choose another method, or write why you go on.",
+            )
+        releases.begin(project, form.text("plan"), despite)
     except CoterieError as problem:
         plan = ReleasePlan.read(project)
         if plan is None or plan.state != "planned":
             return _form(project, releases, ReleaseForm.first(project), problem)
-        return _confirmation(project, plan, problem)
+        return _confirmation(project, jobs, plan, problem)
     return go(project, "release/outcome")
 
 
-def _confirmation(project: Project, plan: ReleasePlan, problem: CoterieError | None = None) -> Response:
+def _confirmation(
+    project: Project, jobs: Jobs, plan: ReleasePlan, problem: CoterieError | None = None
+) -> Response:
     before = after = spent = will_count = ""
     if plan.ledger is not None:
         try:
@@ -143,6 +153,7 @@ def _confirmation(project: Project, plan: ReleasePlan, problem: CoterieError | N
         spent=spent,
         after=after,
         same=same,
+        severe=severe_audit(project, jobs),
         ways=release_ways(project, plan),
     )
 

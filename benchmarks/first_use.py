@@ -1,0 +1,92 @@
+"""What a first-time user waits for: whole commands in a new process, with no compiled loop kept from before.
+
+Machine code that came with the installation counts, as it would for that user; `without it` hides that too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+
+import numpy as np
+
+from coterie.chain.partition import _machine_code
+
+_SCHEMA = "coterie_schema: 1\nattributes:\n" + "".join(
+    f"  {name}: {{role: protect, type: continuous, domain: {{lower: 0, upper: 100}}}}\n" for name in "abcd"
+)
+_CASES = (
+    ("`protect --method mdav --k 10`", 5_000, ("protect", "--method", "mdav", "--k", "10"), 2.0),
+    (
+        "`protect --method dp-ir --k 10`",
+        60_000,
+        ("protect", "--method", "dp-ir", "--k", "10", "--epsilon", "1"),
+        2.0,
+    ),
+    (
+        "`protect --method dp-synthetic`",
+        5_000,
+        ("protect", "--method", "dp-synthetic", "--epsilon", "1"),
+        None,
+    ),
+    (
+        "`compare`, 20 releases",
+        60_000,
+        ("compare", "--methods", "dp-ir,idp-cbls", "--k", "10,20", "--epsilon", "1", "--runs", "5"),
+        5.0,
+    ),
+    (
+        "`compare`, 20 releases",
+        1_000,
+        ("compare", "--methods", "dp-ir,idp-cbls", "--k", "10,20", "--epsilon", "1", "--runs", "5"),
+        1.5,
+    ),
+)
+
+
+def run() -> Iterator[str]:
+    yield "| command | rows | first call, CPU s | without machine code | later calls | wanted |"
+    yield "|---|---|---|---|---|---|"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "schema.yaml").write_text(_SCHEMA)
+        for title, rows, words, limit in _CASES:
+            draw = np.random.Generator(np.random.PCG64(rows))
+            values = draw.normal(50, 10, (rows, 4)).clip(0, 100)
+            data = folder / f"{rows}.csv"
+            np.savetxt(data, values, delimiter=",", header="a,b,c,d", comments="", fmt="%.2f")
+            first = _seconds(folder, words, data, fresh=True)
+            bare = _seconds(folder, words, data, fresh=True, hidden=True)
+            later = _seconds(folder, words, data)
+            yield f"| {title} | {rows:,} | {first:.1f} | {bare:.1f} | {later:.1f} | {limit or ''} |"
+
+
+def _seconds(
+    folder: Path, words: tuple[str, ...], data: Path, fresh: bool = False, hidden: bool = False
+) -> float:
+    with tempfile.TemporaryDirectory() as other:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": other if fresh else str(folder / "kept")}
+        code = _machine_code.FOLDER
+        aside = code.with_name("machine_code_aside")
+        if hidden and code.is_dir():
+            code.rename(aside)
+        try:
+            began = getrusage(RUSAGE_CHILDREN)
+            words = (words[0], str(data), "--schema", str(folder / "schema.yaml"), *words[1:])
+            target = Path(other) / ("out" if words[0] == "compare" else "out.csv")
+            subprocess.run(
+                [sys.executable, "-m", "coterie", *words, "--output", str(target)],
+                env=environment,
+                check=True,
+                capture_output=True,
+            )
+            ended = getrusage(RUSAGE_CHILDREN)
+            return ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
+        finally:
+            if aside.is_dir():
+                aside.rename(code)

@@ -1,0 +1,52 @@
+"""coterie dossier: the two pages that somebody signs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from rich.markup import escape
+from typer import Argument, Option
+
+import coterie
+from coterie.cli.options import AsJson, Despite, Force, asked
+from coterie.cli.output import console, print_json
+
+
+def dossier_command(
+    released: Annotated[Path, Argument(metavar="RELEASED", help="The released file.")],
+    certificate: Annotated[
+        Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json.")
+    ] = None,
+    audit: Annotated[
+        Path | None,
+        Option(help="Folder of `coterie audit`. Default: one beside the release that names this release."),
+    ] = None,
+    evaluation: Annotated[
+        Path | None, Option(help="What `coterie evaluate --json` printed, as a file.")
+    ] = None,
+    ledger: Annotated[Path | None, Option(help="The ledger that was charged.")] = None,
+    title: Annotated[str | None, Option(help="What is released, in a few words.")] = None,
+    audience: Annotated[str, Option("--for", help="Who gets the release.")] = "everybody",
+    public: Annotated[
+        bool, Option("--public", help="The version to publish: no figure from the original data.")
+    ] = False,
+    despite: Despite = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Both files, without ending. Default: RELEASED.dossier.")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write two printable pages about a release, as HTML and PDF, for whoever must sign it.
+
+    Example: coterie dossier out.csv --audit audit --title "Household survey 2026"
+    """
+    written = coterie.write_dossier(**asked(locals()))
+    if as_json:
+        print_json({"html": str(written.html), "pdf": str(written.pdf), "public": written.public})
+        return
+    safe = "safe to publish" if written.public else "[bold #D55E00]internal: do not publish[/]"
+    console.print(
+        f"Dossier: [bold]{escape(str(written.pdf))}[/] and [bold]{escape(str(written.html))}[/] ({safe})."
+    )

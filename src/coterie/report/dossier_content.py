@@ -1,0 +1,384 @@
+"""What stands on a dossier, section by section, before anybody decides how it looks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.auditing.attacks import all_attacks
+from coterie.auditing.attacks.finding import Level, percent
+from coterie.errors import counted
+from coterie.methods import all_methods
+from coterie.promise.certificate import Certificate, CertifiedPromise
+from coterie.promise.posterior import (
+    DP,
+    likely_loss,
+    limits_attackers,
+    most_sure,
+    odds_in_words,
+    share_in_words,
+)
+from coterie.report.dossier_blocks import (
+    BAD,
+    OK,
+    PLAIN,
+    WARN,
+    Belief,
+    Block,
+    Cell,
+    Command,
+    Dossier,
+    GoodAndBad,
+    Grid,
+    Meter,
+    Pairs,
+    Section,
+    Signatures,
+    Words,
+)
+from coterie.schema.attributes import Role, Source
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFacts:
+    """One charge, and its account as it stands now. All of it follows from public parameters."""
+
+    population: str
+    charged: str
+    at: str
+    spent: str
+    lifetime: str
+    remaining: str
+    share_spent: float
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class DossierFacts:
+    """Where everything on a dossier comes from; `audit` and `evaluation` as their JSON has them."""
+
+    title: str
+    audience: str
+    file: str
+    certificate: Certificate
+    audit: Mapping[str, Any] | None
+    evaluation: Mapping[str, Any] | None
+    ledger: LedgerFacts | None
+    despite: str
+    public: bool
+    made: str
+
+
+def dossier_of(facts: DossierFacts) -> Dossier:
+    made = facts.certificate
+    first = [_what(facts), _promise(made.guarantee, made), _rests_on(made), _uses(facts)]
+    second = [_checked(facts), *_figures(facts), *_reason(facts), _ledger(facts), _who(facts), _verify(facts)]
+    pages = (tuple(first), (*second, _signatures()))
+    number = 0
+    numbered = []
+    for page in pages:
+        kept = []
+        for section in page:
+            number += 1
+            kept.append(Section(f"{number}. {section.heading}", section.blocks, section.chip))
+        numbered.append(tuple(kept))
+    return Dossier(
+        facts.title,
+        f"{counted(made.release.rows, 'row')} for {facts.audience}, made on {day(made.issued)} with {made.method}",
+        made.release.digest.value,
+        facts.made,
+        facts.public,
+        tuple(numbered),
+    )
+
+
+def day(at: str) -> str:
+    """2026-11-18T12:00:21+00:00 → 18 Nov 2026."""
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    try:
+        year, month, date = (int(part) for part in at[:10].split("-"))
+        return f"{date} {months[month - 1]} {year}"
+    except (ValueError, IndexError):
+        return at or "date not recorded"
+
+
+def _what(facts: DossierFacts) -> Section:
+    made = facts.certificate
+    synthetic = _synthetic(made)
+    kind = "synthetic: no row is a real person" if synthetic else "one per record of the original"
+    pairs = [
+        ("File", facts.file),
+        ("Rows", f"{made.release.rows:,}, {kind}{', in random order' if made.release.shuffled else ''}"),
+        ("Columns", ", ".join(made.release.columns)),
+        ("For", facts.audience),
+        ("Left out", ", ".join(made.dropped) or "nothing"),
+    ]
+    if made.kept:
+        pairs.append(("Untouched", f"{', '.join(made.kept)}: the promise does not cover them"))
+    return Section("What is released, and for whom", (Pairs(tuple(pairs)),))
+
+
+def _synthetic(made: Certificate) -> bool:
+    method = all_methods().get(made.method)
+    return made.dependence is not None or (method is not None and method.synthetic)
+
+
+def _promise(promise: CertifiedPromise, made: Certificate) -> Section:
+    tone = (
+        OK
+        if promise.status == "proved" and promise.model == DP
+        else BAD
+        if promise.status == "refuted"
+        else WARN
+    )
+    if made.reproducible:
+        tone = BAD
+    chip = (tone, promise.status.capitalize() if promise.status != "none" else "Nothing is promised")
+    exactly = Words(_exactly(promise, made), small=True)
+    if promise.model != DP or promise.status not in ("proved", "conditional"):
+        return Section("What is promised", (Belief(odds_in_words(promise), ()), exactly), chip)
+    loss = likely_loss(promise)
+    about = f"one {promise.unit}" if promise.unit is not None else "one person"
+    after = most_sure(loss)
+    bars = (
+        ("Sure before", 0.5, "50 %"),
+        (f"Sure after, about {about}", after, f"at most {share_in_words(after)}"),
+    )
+    also = "; ".join(
+        f"who was {before} % sure before, at most {share_in_words(most_sure(loss, before / 100))}"
+        for before in (10, 1)
+    )
+    holds = "It holds against everybody, whatever else they know, now and later."
+    if not limits_attackers(promise):
+        holds = "A bound so high protects hardly anybody."
+    return Section(
+        "What is promised",
+        (Belief(odds_in_words(promise), bars), Words(f"{holds} In the same way: {also}."), exactly),
+        chip,
+    )
+
+
+def _exactly(promise: CertifiedPromise, made: Certificate) -> str:
+    parts = [f"Exactly: {promise.label}. Method: {made.method} ({made.method_title})."]
+    parts.append(f"Neighbouring tables: {promise.neighbours}.")
+    if promise.policy == "truncate" and promise.unit is not None:
+        parts.append(
+            f"Of a {promise.unit} with more than {promise.rows_per_unit} rows, {promise.rows_per_unit} were kept "
+            "by a keyed choice."
+        )
+    return " ".join(parts)
+
+
+_SOURCES = {
+    Source.DECLARED: "declared as public",
+    Source.DATA: "taken from the data",
+    Source.DP: "found with a part of ε",
+}
+
+
+def _rests_on(made: Certificate) -> Section:
+    found: dict[str, int] = {}
+    for attribute in made.attributes:
+        origin = attribute.domain or attribute.categories
+        if attribute.role is Role.PROTECT and origin is not None:
+            words = _SOURCES.get(origin.source, str(origin.source))
+            found[words] = found.get(words, 0) + 1
+    bounds = ", ".join(f"{counted(number, 'column')} {words}" for words, number in found.items())
+    noise = f"{made.sampler}, drawn once"
+    if made.reproducible:
+        noise = f"{made.sampler} with a seed: anybody who has the seed can take it off. NOT PRIVATE"
+    assumptions = "; ".join(made.guarantee.assumptions)
+    pairs = [("Ranges, labels", bounds or "none needed"), ("Noise", noise)]
+    if assumptions:
+        pairs.append(("It holds if", assumptions))
+    if made.rules:
+        pairs.append(("Rules", f"every row keeps {counted(len(made.rules), 'public rule')}"))
+    return Section("What the promise rests on", (Pairs(tuple(pairs)),))
+
+
+# By Jensen–Shannon divergence (0: the same distribution, 1: nothing in common) and by the distance of two-way tables.
+CLOSE, ROUGH = 0.05, 0.15
+PAIR_LOST = 0.3
+_LISTED = 6
+
+
+def _uses(facts: DossierFacts) -> Section:
+    made, good, bad = facts.certificate, [], []
+    if _synthetic(made):
+        good += ["shares and averages of all people and of large groups", "trying out programs, and teaching"]
+        bad += ["looking up single rows: no row is a real person", "small groups and rare answers"]
+    else:
+        good += ["analyses that bear the noise stated on the certificate"]
+        bad += ["taking a single value for the truth about a person"]
+    if made.guarantee.unit is not None:
+        bad.append(f"who belongs to which {made.guarantee.unit}: the rows do not tell")
+    blocks: list[Block] = []
+    if facts.evaluation is not None and not facts.public:
+        close, lost, pairs = _measured(facts.evaluation)
+        if close:
+            good.append(f"the distribution of {_named(close)}: close to the original")
+        if lost:
+            bad.append(f"the distribution of {_named(lost)}: lost")
+        if pairs:
+            bad.append(f"relations that are lost: {_named(pairs)}")
+        blocks.append(
+            Words(
+                f"Measured against the original: close means a Jensen–Shannon divergence of at most {CLOSE}, lost above "
+                f"{ROUGH}; a relation is lost where the two-way tables differ by more than {100 * PAIR_LOST:.0f} %.",
+                small=True,
+            )
+        )
+    elif not facts.public:
+        blocks.append(
+            Words("No evaluation was given: what the release is worth was not measured here.", small=True)
+        )
+    return Section("What it is good for, and what not", (GoodAndBad(tuple(good), tuple(bad)), *blocks))
+
+
+def _measured(evaluation: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    measures = evaluation["measures"]
+    apart = (measures.get("jensen-shannon") or {}).get("attributes") or {}
+    close = [name for name, value in apart.items() if value <= CLOSE]
+    lost = [name for name, value in apart.items() if value > ROUGH]
+    worst = ((measures.get("two-way") or {}).get("details") or {}).get("worst_pairs") or []
+    pairs = [" × ".join(one["pair"]) for one in worst if one["distance"] > PAIR_LOST]
+    return close, lost, pairs
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+TONES = {Level.NOTHING: OK, Level.SOME: WARN, Level.SEVERE: BAD, Level.UNKNOWN: PLAIN}
+SAID = {
+    Level.NOTHING: "Nothing found",
+    Level.SOME: "Some risk",
+    Level.SEVERE: "Severe risk",
+    Level.UNKNOWN: "Cannot tell population knowledge from leak",
+}
+
+
+def _checked(facts: DossierFacts) -> Section:
+    made, audit = facts.certificate, facts.audit
+    signed = "Verified, signed" if made.signature is not None else "Verified, not signed"
+    rows = [(Cell("Certificate against the released file"), Cell(signed, OK), Cell(day(facts.made)))]
+    if audit is None:
+        rows.append((Cell("Attacks on this release"), Cell("Not made", WARN), Cell("–")))
+    else:
+        level = Level(audit["level"])
+        control = f"{audit['control']:,} people held back" if audit["control"] else "no control group"
+        if facts.public:
+            control = "with a control group" if audit["control"] else "no control group"
+        tried = f"Audit: {counted(len(audit['findings']), 'attack')}, {control}"
+        rows.append((Cell(tried), Cell(SAID[level], TONES[level]), Cell(day(str(audit.get("made", ""))))))
+    if made.rules:
+        kept = f"{len(made.rules)} of {len(made.rules)} kept"
+        rows.append((Cell("Public rules that every row must keep"), Cell(kept, OK), Cell(day(made.issued))))
+    if facts.evaluation is not None:
+        rows.append((Cell("Comparison with the original"), Cell("Made: see section 4", PLAIN), Cell("–")))
+    return Section("What was checked", (Grid(("Check", "Result", "Date"), tuple(rows), (0.52, 0.3, 0.18)),))
+
+
+def _figures(facts: DossierFacts) -> list[Section]:
+    """The audit in numbers: from the original data, so never in the public version."""
+    if facts.audit is None or facts.public or not facts.audit["findings"]:
+        return []
+    rows = []
+    for finding in facts.audit["findings"]:
+        known = all_attacks().get(finding["attack"])
+        level = Level(finding["level"])
+        rows.append(
+            (
+                Cell(known.title if known else finding["attack"]),
+                Cell(_interval(finding["estimate"], finding["unit"])),
+                Cell(_figure(finding["baseline"]["value"], finding["unit"])),
+                Cell("No control group" if level is Level.UNKNOWN else SAID[level], TONES[level]),
+            )
+        )
+    words = [str(facts.audit["verdict"]), str(facts.audit.get("correction") or "")]
+    grid = Grid(
+        ("Attack", "Measured (95 % interval)", "Baseline", "Found"), tuple(rows), (0.32, 0.32, 0.15, 0.21)
+    )
+    note = " ".join(filter(None, words)) + " An audit can find leaks; only a proof rules them out."
+    return [
+        Section("The audit in figures (internal: from the original data)", (grid, Words(note, small=True)))
+    ]
+
+
+def _figure(value: float | None, unit: str) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    return percent(max(value, 0.0)) if unit == "share" else f"{value:.2f}"
+
+
+def _interval(estimate: Mapping[str, Any], unit: str) -> str:
+    value, low, high = (_figure(estimate[end], unit) for end in ("value", "low", "high"))
+    if estimate["low"] == estimate["high"]:
+        return value
+    return f"at least {low}" if high == "–" else f"{value} ({low} to {high})"
+
+
+def _reason(facts: DossierFacts) -> list[Section]:
+    severe = facts.audit is not None and facts.audit["level"] == Level.SEVERE
+    if not facts.despite and not severe:
+        return []
+    told = f"“{facts.despite}”"
+    if facts.public:
+        told = "The reason is in the internal copy of this dossier."
+    chip = (BAD, "Severe finding")
+    words = "The audit found a severe risk. Whoever publishes this release wrote why it goes on:"
+    return [Section("Why it is released all the same", (Words(words), Words(told)), chip)]
+
+
+def _ledger(facts: DossierFacts) -> Section:
+    account, heading = facts.ledger, "What is left to spend on these people"
+    if account is None:
+        words = (
+            "This release is not recorded in a ledger that was given here. Promises about the same people add up: "
+            "note it before the next release."
+        )
+        return Section(heading, (Words(words),))
+    meter = Meter(
+        account.share_spent, f"spent: ε = {account.spent}", f"left: {account.remaining} of {account.lifetime}"
+    )
+    others = (
+        f"{counted(account.others, 'other release')} so far" if account.others else "no other release so far"
+    )
+    words = (
+        f"Charged to “{account.population}” on {day(account.at)}: {account.charged}; {others}. Promises add up, and "
+        f"the ledger refuses more than {account.lifetime} in all."
+    )
+    return Section(heading, (meter, Words(words, small=True)))
+
+
+def _who(facts: DossierFacts) -> Section:
+    rows = (
+        ("Data steward", "original file, audit, evaluation, ledger, both versions of this dossier"),
+        ("Data protection officer", "both versions of this dossier, with the internal figures of one"),
+        (facts.audience.capitalize(), "the release, its certificate, the public version of this dossier"),
+    )
+    grid = Grid(("Who", "What"), tuple((Cell(who), Cell(what)) for who, what in rows), (0.3, 0.7))
+    return Section("Who saw what", (grid,))
+
+
+def _verify(facts: DossierFacts) -> Section:
+    digest = facts.certificate.release.digest
+    shown = " ".join(digest.value[place : place + 16] for place in range(0, 64, 16))
+    signature = facts.certificate.signature
+    by = f" Signed by the key {signature.fingerprint}." if signature is not None else ""
+    command = f"coterie certificate verify {facts.file} {facts.file}.certificate.json"
+    return Section(
+        "How anybody can verify it",
+        (Command(command), Words(f"SHA-256 over {digest.over} of the release: {shown}.{by}", small=True)),
+    )
+
+
+def _signatures() -> Section:
+    who = ("Data steward", "Data protection officer", "Head of unit")
+    return Section(
+        "Signatures",
+        (Words("We have read this dossier. The release may go out as described."), Signatures(who)),
+    )

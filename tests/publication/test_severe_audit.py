@@ -1,0 +1,53 @@
+"""A severe audit stops the next release of the same file by the same method, until somebody writes why."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pytest
+
+import coterie
+from coterie.errors import ParameterError
+
+SCHEMA = coterie.demo_schema()
+AGAIN: dict[str, Any] = {"method": "dp-ir", "k": 10, "epsilon": 1}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table, its release by a method that gives people away, and the audit that says so."""
+    folder = tmp_path_factory.mktemp("severe")
+    pyarrow.csv.write_csv(coterie.demo_population(200), folder / "people.csv")
+    coterie.publish(folder / "people.csv", SCHEMA, folder / "out.csv", **AGAIN)
+    found = coterie.audit(folder / "people.csv", folder / "out.csv", SCHEMA, attacks=["tie-linkage"])
+    assert found.level.value == "severe risk"
+    coterie.write_report(found, folder / "audit")
+    return folder
+
+
+def test_it_stops_the_same_method_on_the_same_table_only(audited: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(audited, folder)
+    for despite in (None, " "):
+        with pytest.raises(ParameterError, match="found a severe risk"):
+            coterie.publish(folder / "people.csv", SCHEMA, folder / "more.csv", despite=despite, **AGAIN)
+    assert not (folder / "more.csv").exists()
+    coterie.publish(folder / "people.csv", SCHEMA, folder / "safe.csv", method="dp-synthetic", epsilon=1)
+    pyarrow.csv.write_csv(coterie.demo_population(200, seed=9), folder / "others.csv")
+    coterie.publish(folder / "others.csv", SCHEMA, folder / "others-out.csv", **AGAIN)
+
+
+def test_the_reason_is_kept_in_the_ledger_and_the_dossier(audited: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(audited, folder)
+    ledger, reason = folder / "ledger.sqlite", "Only for a test of our own."
+    coterie.Ledger.add_population(ledger, "people", 4)
+    counted = {"ledger": ledger, "population": "people", "despite": reason}
+    written = coterie.publish(folder / "people.csv", SCHEMA, folder / "more.csv", **AGAIN, **counted)
+    (entry,) = coterie.Ledger.inspect(ledger).entries.values()
+    assert entry.purpose.despite == reason
+    made = coterie.write_dossier(written.path, ledger=ledger)
+    assert reason in made.html.read_text(encoding="utf-8")

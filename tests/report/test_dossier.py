@@ -1,0 +1,102 @@
+"""The dossier says what certificate, audit and evaluation say; its public version has no figure from the original."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coterie
+from coterie.auditing import Audit
+from coterie.errors import CertificateError, DataError, OutputError, ParameterError
+from coterie.report.dossier import compose_dossier
+
+PEOPLE = coterie.demo_population(300)
+OTHERS = coterie.demo_population(150, seed=7).drop_columns(["person"])
+SCHEMA = coterie.demo_schema()
+
+
+def released(folder: Path, method: str = "dp-synthetic", **more: Any) -> Path:
+    coterie.publish(PEOPLE, SCHEMA, folder / "out.csv", method=method, epsilon=1, **more)
+    return folder / "out.csv"
+
+
+def audited(path: Path, folder: Path) -> Audit:
+    found = coterie.audit(
+        PEOPLE, path, SCHEMA, control=OTHERS, attacks=["tie-linkage", "attribute-inference"]
+    )
+    coterie.write_report(found, folder)
+    return found
+
+
+def test_a_proved_release_has_its_odds_checks_and_lines_to_sign(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    coterie.Ledger.add_population(ledger, "people", 4)
+    path = released(tmp_path, ledger=ledger, population="people")
+    audited(path, tmp_path / "audit")
+    evaluation = tmp_path / "evaluation.json"
+    evaluation.write_text(json.dumps(coterie.evaluate(PEOPLE, path, SCHEMA).to_dict()))
+    made = coterie.write_dossier(path, evaluation=evaluation, ledger=ledger, title="Incomes & <rents>")
+    page = made.html.read_text(encoding="utf-8")
+    assert made.pdf.read_bytes().startswith(b"%PDF-")
+    assert b"/Count 2" in made.pdf.read_bytes()
+    for words in (
+        "Incomes &amp; &lt;rents&gt;",
+        "at most 74\u00a0% sure after",
+        "Verified, not signed",
+        "150 people held back",
+        "The audit in figures",
+        "left: 3 of 4",
+        "Who saw what",
+        "coterie certificate verify out.csv",
+        "Data protection officer",
+    ):
+        assert words in page, words
+    with pytest.raises(OutputError, match="exists already"):
+        coterie.write_dossier(path)
+
+
+def test_the_public_version_is_the_same_whatever_the_figures_were(tmp_path: Path) -> None:
+    path = released(tmp_path)
+    found = audited(path, tmp_path / "audit").to_dict()
+    evaluation = coterie.evaluate(PEOPLE, path, SCHEMA)
+    other = json.loads(json.dumps(found))
+    for finding in other["findings"]:
+        finding["estimate"] = {"value": 0.123, "low": 0.1, "high": 0.2, "trials": 7}
+        finding["words"] = "SECRET"
+    other |= {"people": 7, "rows": 8, "control": 9, "verdict": "SECRET", "correction": "SECRET"}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    pages = [
+        compose_dossier(path, audit=given, evaluation=evaluation, public=True).pages
+        for given in (tmp_path / "audit", tmp_path / "other.json")
+    ]
+    assert pages[0] == pages[1]
+    internal = compose_dossier(path, audit=tmp_path / "other.json").pages
+    assert "SECRET" in str(internal)
+    assert "SECRET" not in str(pages)
+
+
+def test_a_severe_finding_needs_a_reason_which_stays_internal(tmp_path: Path) -> None:
+    path = released(tmp_path, method="dp-ir", k=10)
+    audited(path, tmp_path / "audit")
+    with pytest.raises(ParameterError, match="severe risk"):
+        compose_dossier(path)
+    told = str(compose_dossier(path, despite="Only for our own lab.").pages)
+    assert "Only for our own lab." in told
+    public = str(compose_dossier(path, despite="Only for our own lab.", public=True).pages)
+    assert "Only for our own lab." not in public
+    assert "Severe finding" in public
+
+
+def test_other_bytes_are_refused(tmp_path: Path) -> None:
+    path = released(tmp_path)
+    elsewhere = tmp_path / "second"
+    elsewhere.mkdir()
+    audit = audited(released(elsewhere), elsewhere / "audit")
+    with pytest.raises(DataError, match="another release"):
+        compose_dossier(path, audit=audit)
+    path.write_bytes(path.read_bytes() + b"1,2\n")
+    with pytest.raises(CertificateError, match="digests differ"):
+        compose_dossier(path)
