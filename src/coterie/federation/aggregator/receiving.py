@@ -282,12 +282,12 @@ def remember(aggregator: Aggregator, owner: Owner, told: str) -> None:
             keep_witness(connection, owner, told)
 
 
-class Recovered(Document):
+class RecoveryReport(Document):
     diary: Annotated[str, Field(max_length=100)]
 
 
 def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
-    said = validated(Recovered, parsed(body), "report")
+    said = validated(RecoveryReport, parsed(body), "report")
     with aggregator.database.writing() as connection:
         begin_witness(connection, owner, said.diary)
     return {"state": "kept"}

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from coterie._version import __version__
 from coterie.federation.aggregator import receiving
 from coterie.federation.aggregator.home import Fault
-from coterie.federation.aggregator.receiving import ProgressReport, Recovered
+from coterie.federation.aggregator.receiving import ProgressReport, RecoveryReport
 from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
@@ -273,7 +273,7 @@ async def spent(request: Request, service: Serving) -> Response:
     "POST /recovered",
     "After a restore: the owner has charged again what was spent, and its diary goes on from here",
     *(401, 403, 409, 413, 422, 426),
-    body=Recovered,
+    body=RecoveryReport,
 )
 async def recovered(request: Request, service: Serving) -> Response:
     return await service.act(request, LARGEST_ENROLMENT, receiving.recovered)
