@@ -34,7 +34,7 @@ from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import client as delivering
-from coterie.federation.owner import computing
+from coterie.federation.owner import computing, exchange
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.computing import Exchange
@@ -119,7 +119,7 @@ class Sweep:
         self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
         computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
-        computing.POINTS_IN_PARCEL = 25
+        exchange.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 
     def start_server(self, number: int = 0) -> None:

@@ -60,7 +60,7 @@ def rolled_back_aggregator(home: OwnerHome, told: str | None) -> bool:
         known = json.loads(path.read_bytes())
     except (OSError, ValueError):
         known = {"number": 0, "seal": ""}
-    back = number < known["number"] or (number == known["number"] and seal != known["seal"])
+    back: bool = number < known["number"] or (number == known["number"] and seal != known["seal"])
     if number != known["number"] or back:
         keep_private(path, json.dumps({"number": number, "seal": seal}).encode())
     if back:
