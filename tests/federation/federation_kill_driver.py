@@ -37,7 +37,7 @@ from coterie.federation.owner import client as delivering
 from coterie.federation.owner import computing, exchange
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
 from coterie.publication.ledger import Charge, Ledger, ReleaseState
