@@ -73,6 +73,7 @@ def begin(aggregator: Aggregator, names: list[str], columns: int) -> Study:
     }
     with aggregator.database.writing() as connection:
         study = study_from(content, aggregator.keys.public, lambda name: owner_by_name(connection, name))
+        study = study.model_copy(update={"protocol": 2})  # parts that are not sealed: joining is measured
         add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
         row = study_row(connection, study.id)
         assert row is not None

@@ -58,6 +58,9 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "COLUMNS": "140"}
 
 
+FINGERPRINTS: dict[str, str] = {}  # what the owners tell each other by telephone
+
+
 def demo(folder: Path, address: str, aggregator: Party, owners: dict[str, Party]) -> None:
     place, url = folder / "aggregator", f"https://{address}"
     say("The aggregator makes its keys and its TLS certificate.")
@@ -71,6 +74,11 @@ def demo(folder: Path, address: str, aggregator: Party, owners: dict[str, Party]
         people = demo_population(1_500)
         for number, (name, party) in enumerate(owners.items()):
             _join(folder, place, aggregator, name, party, people.slice(500 * number, 500), server)
+        say("The owners compare their fingerprints, and pin each other's keys.")
+        for name, party in owners.items():
+            for peer in owners:
+                if peer != name:
+                    party.run("owner", "trust", peer, FINGERPRINTS[peer], "--home", str(folder / name))
         say("Each owner runs one process that connects outward only.")
         for name, party in owners.items():
             process = party.start(
@@ -115,6 +123,7 @@ def _join(
         joined = json.loads(done.stdout) if done.returncode == 0 else None
         if joined is None and done.returncode != 19:
             raise SystemExit(done.stderr)
+    FINGERPRINTS[name] = joined["fingerprint"]
     party.run(
         "ledger", "init", str(folder / name / "ledger.sqlite"), "--population", "people", "--lifetime", "10"
     )

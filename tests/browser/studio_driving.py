@@ -211,15 +211,22 @@ class Page:
         return lasting(lambda: until(shown, f"the button '{words}'", standing=self._standing))
 
     def click(self, words: str) -> None:
-        element = self.button(words)
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+        self._press(lambda: self.button(words))
 
     def click_label(self, label: str) -> None:
         """Tick a box, as by a click on its words."""
-        field = self.field(label)
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
-        field.click()
+        self._press(lambda: self.field(label))
+
+    def _press(self, find: Callable[[], Any]) -> None:
+        """Find, bring into view and click; again if a refreshed part of the page took the element away before the click."""
+
+        def press() -> bool:
+            element = find()
+            self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+            element.click()
+            return True
+
+        lasting(press)
 
     def submit(self, words: str) -> None:
         """Click, and wait until the next page has come."""

@@ -34,10 +34,10 @@ from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import client as delivering
-from coterie.federation.owner import computing
+from coterie.federation.owner import computing, exchange, holding
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
 from coterie.publication.ledger import Charge, Ledger, ReleaseState
@@ -52,7 +52,9 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (computing, "_made"),
     (Journal, "decide"),
     (delivering, "keep_private"),
-    (computing, "keep_private"),
+    (exchange, "keep_private"),
+    (holding, "keep_private"),
+    (computing, "let_go"),
     (Exchange, "_send"),
 ]
 AGGREGATOR_POINTS: list[tuple[Any, str]] = [
@@ -62,6 +64,10 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "chunk"),
     (receiving, "write_whole"),
     (receiving, "seal"),
+    (receiving, "part_key"),
+    (receiving, "keep_part_key"),
+    (tending, "begin_opening"),
+    (tending, "forget_part_keys"),
     (receiving, "move_contribution"),
     (receiving, "group_key"),
     (receiving, "give"),
@@ -119,7 +125,7 @@ class Sweep:
         self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
         computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
-        computing.POINTS_IN_PARCEL = 25
+        exchange.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 
     def start_server(self, number: int = 0) -> None:
@@ -154,6 +160,8 @@ class Sweep:
                 "attributes": possible(ATTRIBUTES),
                 "methods": ["idp-ls"],
                 "blinded": True,
+                "studies": {"most": 100_000, "days": 1},
+                "exchanges": {"most": 100_000, "days": 1},
                 "aggregators": [fingerprint(home.aggregator)],
             }
             home.policy_file.write_text(yaml.safe_dump(policy))
@@ -200,9 +208,11 @@ class Sweep:
         return kills
 
     def _remember(self, study: Any, kept: dict[str, str]) -> None:
-        """Bytes that were seen once never change."""
+        """Bytes that could be sent never change: a part is finished when its manifest is there."""
         for home in self.homes:
             folder = home.study(study.id)
+            if not (folder / "manifest.json").exists():
+                continue
             for path in (*folder.glob("*.parquet"), folder / "manifest.json"):
                 if path.exists():
                     digest = hashlib.sha256(path.read_bytes()).hexdigest()

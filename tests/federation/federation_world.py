@@ -32,6 +32,7 @@ from coterie.federation.documents.study_file import study_from
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
+from coterie.federation.owner.peers import entry_fingerprint, pin_peer, unknown_peers
 from coterie.federation.storage.parties import invite, owner_by_name
 from coterie.federation.storage.studies import add_study, all_studies, move_study, study_row
 from coterie.publication.ledger import Ledger
@@ -152,10 +153,10 @@ class World:
             invite(connection, owner, token, invitation.expires)
         return invitation
 
-    def join(self, owner: str, lifetime: str = "10") -> OwnerHome:
+    def join(self, owner: str, lifetime: str = "10", invitation: Invitation | None = None) -> OwnerHome:
         """Over the wire; with a ledger for a population named like the owner."""
         folder = self.root / owner
-        invitation = self.invitation(owner)
+        invitation = invitation or self.invitation(owner)
         keys = prepare(folder)
         form = Enrolment(token=invitation.token, key=keys.public, sealing_key=keys.sealing_public)
         with Client(self.url, invitation.aggregator, invitation.tls, keys) as client:
@@ -186,7 +187,7 @@ class World:
         home.policy_file.write_text(yaml.safe_dump(content))
         return path
 
-    def study(self, owners: Any, *, protocol: int = 2, **changes: Any) -> Study:
+    def study(self, owners: Any, *, protocol: int = 3, pinned: bool = True, **changes: Any) -> Study:
         """A published study."""
         content = {
             "title": "test study",
@@ -207,8 +208,20 @@ class World:
             add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
             row = study_row(connection, study.id)
             assert row is not None
+            if study.vertical and pinned:
+                self.introduce(study)
             move_study(connection, row, StudyState.PUBLISHED)
         return study
+
+    def introduce(self, study: Study) -> None:
+        """The owners have compared their fingerprints by telephone."""
+        for entry in study.roster:
+            if (self.root / entry.owner / "owner.json").exists():
+                home = OwnerHome.open(self.root / entry.owner)
+                for name in unknown_peers(home, study):
+                    peer = study.entry(name)
+                    assert peer is not None
+                    pin_peer(home, name, entry_fingerprint(peer))
 
     def cancel_all(self) -> None:
         """Whatever is not at its end; one that is being assembled comes there by itself."""
@@ -247,6 +260,19 @@ class World:
             return dict(until(there, f"{states}"))
         except AssertionError as error:
             raise AssertionError(f"{error}; {self.shown(study)}; {self.logs()}") from None
+
+    def await_part(self, study: Study, owner: str, state: str) -> None:
+        until(lambda: self.part(study, owner)["state"] == state, f"{owner} {state}")
+
+    def await_opening(self, study: Study) -> None:
+        """All have delivered: the aggregator asks for the keys of their parts."""
+
+        def opening() -> bool:
+            with self.aggregator.database.reading() as connection:
+                row = study_row(connection, study.id)
+            return row is not None and row.opening is not None
+
+        until(opening, "the keys to be asked for")
 
     def await_state_any(self, study: Study) -> dict[str, Any]:
         """Until the study has come to an end, whichever."""

@@ -25,7 +25,7 @@ def spoiled(world: Any, names: tuple[str, str]) -> tuple[Any, list[Any], Path, b
     homes = [world.join(name) for name in names]
     for home in homes:
         world.give(home, people(40, 5))
-    study = world.study([*names])
+    study = world.study([*names], protocol=2)  # the first is accepted before the second delivers
     until(lambda: Look(world, homes[0]).once() is not None and Look(world, homes[1]).once() is not None, "")
     world.await_state(study, "COLLECTING")
 
@@ -34,7 +34,7 @@ def spoiled(world: Any, names: tuple[str, str]) -> tuple[Any, list[Any], Path, b
         return bool(world.part(study, names[0])["state"] == "ACCEPTED")
 
     until(first_accepted, "the first delivery")
-    [chunk] = world.aggregator.folder.glob(f"chunks/{study.id}/*/00000.parquet")
+    [chunk] = world.aggregator.folder.glob(f"chunks/{study.id}/*/00000.parquet.checked")
     content = chunk.read_bytes()
     chunk.write_bytes(b"rotten " + content[::-1])
     Look(world, homes[1]).once()

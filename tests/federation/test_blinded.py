@@ -18,10 +18,10 @@ from coterie.chain.noise.seeded import owner_seed
 from coterie.federation.documents.answers import ExchangeStep, Manifest, Parcel
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError
-from coterie.federation.owner import computing as exchanging
+from coterie.federation.owner import exchange as exchanging
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault
-from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.policy import UNFIT, OwnerSource
 from coterie.federation.secrets.blinding import (
     blinded,
@@ -116,7 +116,11 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
         [entry] = Ledger.inspect(home.default_ledger).entries.values()
         assert entry.state is ReleaseState.RELEASED
         notes = [line for line in home.journal.diary() if line["event"] == "exchanged"]
-        assert [(line["step"], line["ids"]) for line in notes] == [("blinded", 50), ("returned", 50)]
+        assert [(line["step"], line["ids"]) for line in notes] == [
+            ("committed", 50),
+            ("blinded", 50),
+            ("returned", 50),
+        ]
         for name in ("blinding.key", "blinded.points", "returned.points"):
             assert (home.study(study.id) / name).stat().st_mode & 0o777 == 0o600
 
@@ -195,7 +199,7 @@ def test_only_two_owners(shared: Any) -> None:
 
 
 class Exchanging:
-    """Two owners who have approved; `one` has sent its blinded ids."""
+    """Two owners who have approved and committed; the first has sent its blinded ids."""
 
     def __init__(self, world: Any, names: tuple[str, str]) -> None:
         self.world = world
@@ -203,7 +207,8 @@ class Exchanging:
         for home in self.homes:
             Look(world, home).once()
         world.await_state(self.study, "COLLECTING")
-        Look(world, self.homes[0]).once()
+        for number in (0, 1, 0):
+            Look(world, self.homes[number]).once()
 
     def client(self, number: int) -> Any:
         home = self.homes[number]
@@ -244,10 +249,10 @@ def test_parcels_that_are_not_accepted(shared: Any) -> None:
     assert it.put(0, Signed.of(parcel, "parcel", others)) == 422, "signed by somebody else"
     assert it.put(0, signed, "elsewhere/0") == 422
     with it.client(1) as client:
-        for place in ("returned/0", "blinded/1"):
+        for place, status in (("returned/0", 409), ("blinded/1", 404)):
             with pytest.raises(AnswerFault) as fault:
                 client.get(f"/v1/studies/{it.study.id}/parcels/{place}")
-            assert fault.value.status == 404
+            assert fault.value.status == status
     other = shared.join("parcel-c")
     with shared.client(other, "a-third-process-here") as client, pytest.raises(AnswerFault) as fault:
         client.get(f"/v1/studies/{it.study.id}/parcels/blinded/0")
@@ -259,9 +264,9 @@ def test_a_forged_parcel_is_not_opened(shared: Any, monkeypatch: pytest.MonkeyPa
     it = Exchanging(shared, ("forge-a", "forge-b"))
     _, parcel = it.sent()
     forged = Signed.of(parcel, "parcel", shared.aggregator.keys).content()
-    exchange = Exchange(
-        it.homes[1], it.client(1), it.study, {"forge-a": {"blinded": {"there": 1, "count": 1}}}
-    )
+    source = OwnerSource(data="unused", population="people")
+    there = {"forge-a": {"blinded": {"there": 1, "count": 1}}}
+    exchange = Exchange(it.homes[1], it.client(1), it.study, source, there)
     monkeypatch.setattr(exchange.client, "get", lambda target: forged)
     with pytest.raises(FederationError, match="signature"):
         exchange._theirs()

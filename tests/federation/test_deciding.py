@@ -108,7 +108,8 @@ def test_a_protected_part_is_withdrawn(shared: Any, monkeypatch: pytest.MonkeyPa
     until(computed, "the noise to be drawn")
     note_refusal(homes[0], wanted(homes[0], study), "changed our mind")
     said = Look(shared, homes[0]).once()
-    assert [event for event, _, _ in said] == ["withdrawn"]
+    assert [event for event, _, _ in said] == ["withdrawn", "given back"]
+    assert not Ledger.inspect(homes[0].default_ledger).entries, "nobody could read it, so nobody paid"
     assert shared.part(study, "drawn-a")["state"] == "WITHDRAWN"
     assert shared.await_state_any(study)["state"] == "FAILED"
 

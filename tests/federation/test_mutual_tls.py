@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from federation_world import command, environment, until, world
 
+from coterie.federation.aggregator.home import init
 from coterie.federation.owner.home import OwnerHome
 
 Issued = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
@@ -117,11 +118,13 @@ def test_files_that_are_no_certificates(demanding: Any, coterie: Any, tmp_path: 
         words = ("--home", tmp_path / "home", "--client-certificate", given, "--json")
         code, _, wrong = coterie("owner", "join", invitation, *words)
         assert (code, word in wrong["problem"]) == (11, True), wrong
+    other, _ = init(tmp_path / "other", made.url, ["127.0.0.1"], None)
+    other.close()
     for words, word in (
         (("--client-ca", tmp_path / "empty.pem"), "CA bundle"),
         (("--host", "127.0.0.1"), "cannot be listened on"),
     ):
-        code, _, wrong = coterie("aggregator", "serve", made.aggregator.folder, *words, "--json")
+        code, _, wrong = coterie("aggregator", "serve", other.folder, *words, "--json")
         assert (code, word in wrong["problem"]) == (11, True), wrong
 
 

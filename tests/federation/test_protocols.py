@@ -35,8 +35,8 @@ def _charged_once(home: Any, study: Any, epsilon: str) -> None:
     found = [(e.purpose.fingerprint, e.state, replace(e.purpose.loss, scope="")) for e in entries]
     assert found == [(study.id, ReleaseState.RELEASED, counts)]
     # The ledger knows which promise was paid for: the one on the owner's own certificate.
-    manifest = signed_from((home.study(study.id) / "manifest.json").read_bytes()).document
-    promised = Certificate.from_json(manifest["certificate"]).guarantee.status
+    key = signed_from((home.study(study.id) / "part-key.json").read_bytes()).document
+    promised = Certificate.from_json(key["certificate"]).guarantee.status
     assert [entry.purpose.status for entry in entries] == [promised]
 
 

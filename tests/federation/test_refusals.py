@@ -158,7 +158,7 @@ def forged(study: Any, forger: Any, **changes: Any) -> tuple[str, dict[str, Any]
         ({"k": 2}, "k:"),
         ({"unheard_of": "field"}, "unheard_of"),
         ({"method": "no-such-method"}, "method"),
-        ({"protocol": 3}, "protocol"),
+        ({"protocol": 4}, "protocol"),
         ({"roster": []}, "roster"),
     ],
 )

@@ -21,7 +21,10 @@ from coterie.federation.owner import answering as owner_table
 from coterie.federation.owner.policy import UNFIT
 
 _numbers = count()
-_EACH_TIME_NEW = (wire.TIME.lower(), wire.NONCE.lower(), wire.SIGNATURE.lower())
+# The hash of a body follows from the body, which is compared; the diary's last line is marked with the owner's own key.
+_EACH_TIME_NEW = tuple(
+    name.lower() for name in (wire.TIME, wire.NONCE, wire.SIGNATURE, wire.BODY, wire.DIARY)
+)
 ROWS = 30
 
 

@@ -96,10 +96,18 @@ def test_the_migrations_make_the_tables_that_the_code_knows(database: Database) 
         assert connection.scalar(text("SELECT version_num FROM alembic_version")) == tables.VERSION
 
 
-@pytest.mark.parametrize("version", ["0001", "0002"])
+@pytest.mark.parametrize("version", ["0001", "0002", "0003"])
 def test_an_older_database_is_brought_up_to_date(address: str, database: Database, version: str) -> None:
     with database.writing() as connection:
-        connection.execute(text("ALTER TABLE contributions DROP COLUMN closed"))
+        for table, name in (
+            ("owners", "suspended"),
+            ("owners", "witness"),
+            ("studies", "opening"),
+            ("contributions", "delivery"),
+            ("contributions", "part_key"),
+            *([("contributions", "closed")] if version < "0003" else []),
+        ):
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {name}"))
         if version == "0001":
             connection.execute(text("DROP TABLE parcels"))
             for name in ("faults", "attention"):

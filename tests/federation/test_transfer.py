@@ -30,7 +30,7 @@ class Ready:
         for home in self.homes:
             world.give(home, people(rows, 1))
         owners = [home.owner for home in self.homes]
-        self.study = world.study(owners, **study)
+        self.study = world.study(owners, protocol=2, **study)
         for home in self.homes:
             Look(world, home).once()
         world.await_state(self.study, "COLLECTING")

@@ -18,10 +18,12 @@ from rich.markup import escape
 from sqlalchemy import Connection
 from typer import Argument, Option
 
+from coterie.cli.aggregator_administration import invitations, owners, rotate
 from coterie.cli.federation_output import AGGREGATOR, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
 from coterie.cli.output import console, print_json, say
 from coterie.errors import OutputError, ParameterError
+from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import board, detail
@@ -46,6 +48,9 @@ studies = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.add_typer(studies, name="study")
+app.add_typer(owners, name="owners")
+app.add_typer(invitations, name="invitations")
+app.add_typer(rotate, name="rotate")
 
 Folder = Annotated[Path, Argument(metavar="FOLDER", help="The aggregator's folder, made by `init`.")]
 Database = Annotated[
@@ -97,6 +102,10 @@ def serve_command(
             help="Also demand a TLS certificate from every caller, signed by one of these authorities (PEM)."
         ),
     ] = None,
+    webhook: Annotated[
+        str | None,
+        Option(envvar="COTERIE_WEBHOOK", help="Address that gets a POST (JSON) for what needs a person."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve owners and the status page until stopped. May be killed at any time: it resumes where it was.
@@ -128,10 +137,11 @@ def serve_command(
     with (
         log_lines(as_json=as_json),
         closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.serving(),
         suppress(KeyboardInterrupt),
     ):
         chosen = port or urlsplit(aggregator.url).port or 443
-        serve(aggregator, host, chosen, client_ca, listening)
+        serve(aggregator, host, chosen, client_ca, listening, Webhook(webhook) if webhook else None)
 
 
 @app.command("invite")
@@ -161,7 +171,8 @@ def invite_command(
         }
         invitation = validated(Invitation, document, "invitation")
         with aggregator.database.writing() as connection:
-            if owner_by_name(connection, owner) is not None:
+            known = owner_by_name(connection, owner)
+            if known is not None and known.left is None:
                 raise FederationError(f"There is an owner '{owner}' already.", "Choose another name.")
             invite(connection, owner, token, invitation.expires)
     text = invitation.to_text()

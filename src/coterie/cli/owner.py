@@ -23,8 +23,10 @@ from coterie.federation.owner.approval_page import approval_page
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
 from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
+from coterie.federation.owner.peers import own_fingerprint, pin_peer
 from coterie.federation.owner.policy import OwnerSource
-from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.owner.witness import recover
+from coterie.federation.secrets.keys import fingerprint, peer_fingerprint
 from coterie.publication.ledger import Book, Ledger
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
@@ -150,7 +152,7 @@ def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", rep
     return Client(
         home.url,
         home.aggregator,
-        home.tls,
+        home.trusted_tls(),
         home.keys,
         session=session,
         replaces=replaces,
@@ -234,9 +236,11 @@ def join_command(
         owner = str(client.post("/v1/enrol", form.content())["owner"])
     Journal(home / JOURNAL).note("joined", owner=owner, aggregator=key)
     settle(home, opened, owner)  # last: until it is there, joining can be repeated
+    shown_key = peer_fingerprint(keys.public, keys.sealing_public)
     say(
-        {"owner": owner, "aggregator": key, "home": str(home)},
+        {"owner": owner, "aggregator": key, "home": str(home), "fingerprint": shown_key},
         f"Joined as [bold]{escape(owner)}[/]; aggregator {key} is pinned.",
+        f"Your fingerprint, for other owners to pin: {shown_key}",
         f"Next: coterie owner run --home {escape(str(home))}",
         as_json=as_json,
     )
@@ -326,6 +330,48 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
     print_diary(diary)
     if diary:
         console.print(f"Seal: {diary[-1]['seal']}")
+
+
+@app.command("recover")
+def recover_command(
+    home: HomeFolder,
+    population: Annotated[
+        str | None, Option(help="Whose budget was used, where the journal does not say.")
+    ] = None,
+    ca_bundle: CaBundle = None,
+    as_json: AsJson = False,
+) -> None:
+    """After a restore from a backup: charge again every study for which the aggregator could read your part.
+
+    Example: coterie owner recover --home ./owner
+    """
+    opened = OwnerHome.open(home)
+    with (
+        opened.running() as (session, previous),
+        owner_client(opened, ca_bundle, session, previous) as client,
+    ):
+        charged = recover(opened, client, population)
+    told = f"Charged {len(charged)} again; this owner can run."
+    say({"owner": opened.owner, "charged": charged}, told, as_json=as_json)
+
+
+@app.command("trust")
+def trust_command(
+    peer: Annotated[str, Argument(metavar="OWNER", help="The other owner's name in the roster.")],
+    key: Annotated[str, Argument(metavar="FINGERPRINT", help="SHA256:…, as its people told you themselves.")],
+    home: HomeFolder,
+    as_json: AsJson = False,
+) -> None:
+    """Pin another owner's keys, after you have compared the fingerprint by telephone or letter. Vertical studies need it.
+
+    Example: coterie owner trust registry SHA256:0123456789abcdef0123456789abcdef --home ./owner
+    """
+    opened = OwnerHome.open(home)
+    pin_peer(opened, peer, key.strip())
+    told = f"Pinned [bold]{escape(peer)}[/]. Your own fingerprint: {own_fingerprint(opened)}"
+    say(
+        {"peer": peer, "key": key.strip(), "your_fingerprint": own_fingerprint(opened)}, told, as_json=as_json
+    )
 
 
 @app.command("leave")

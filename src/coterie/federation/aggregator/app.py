@@ -21,6 +21,13 @@ from starlette.exceptions import HTTPException
 
 from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
+from coterie.federation.aggregator.administration import Webhook
+from coterie.federation.aggregator.connections import (
+    KEEP_ALIVE_SECONDS,
+    PatientProtocol,
+    allow_many_files,
+    shorten_handshakes,
+)
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.aggregator.service import Service
@@ -33,12 +40,12 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 log = logging.getLogger("coterie.aggregator")
 
 
-def make_app(aggregator: Aggregator) -> FastAPI:
+def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
     service = Service(aggregator)
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.create_task(_tending(service))
+        task = asyncio.create_task(_tending(service, webhook))
         try:
             yield
         finally:
@@ -101,7 +108,7 @@ def _storage_trouble(*, full: bool) -> dict[str, str]:
     return {"error": "storage", "problem": problem, "advice": "Nothing is lost; try again later."}
 
 
-async def _tending(service: Service) -> None:
+async def _tending(service: Service, webhook: Webhook | None = None) -> None:
     """One task moves all studies; it also notices what the command line has changed in the database."""
     seen: object = None
     while True:
@@ -111,6 +118,8 @@ async def _tending(service: Service) -> None:
             if current != seen:  # what all owners of a study see of it
                 seen = current
                 service.bell.ring_all()
+            if webhook is not None:
+                await run_in_threadpool(webhook.tell, service.aggregator)
             if moved:
                 continue
         except asyncio.CancelledError:
@@ -126,7 +135,12 @@ async def _tending(service: Service) -> None:
 
 
 def serve(
-    aggregator: Aggregator, host: str, port: int, client_ca: Path | None, listening: Callable[[], None]
+    aggregator: Aggregator,
+    host: str,
+    port: int,
+    client_ca: Path | None,
+    listening: Callable[[], None],
+    webhook: Webhook | None = None,
 ) -> None:
     """Until stopped; `listening` is called once owners can connect.
 
@@ -135,7 +149,7 @@ def serve(
     if client_ca is not None:
         tls.authority_context(client_ca)  # says what is wrong with the file, before uvicorn meets it
     config = uvicorn.Config(
-        make_app(aggregator),
+        make_app(aggregator, webhook),
         ssl_keyfile=str(aggregator.folder / tls.KEY),
         ssl_certfile=str(aggregator.folder / tls.CERTIFICATE),
         ssl_ca_certs=str(client_ca) if client_ca else None,
@@ -144,12 +158,13 @@ def serve(
         access_log=False,
         log_config=None,
         server_header=False,
+        http=PatientProtocol,
         ws="none",  # nobody speaks anything but HTTP here
         h11_max_incomplete_event_size=32 * 1024,
-        timeout_keep_alive=75,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=5,
-        limit_concurrency=2000,
     )
+    allow_many_files()
     with _bound(host, port) as listener:
         _Server(config, listening).run(sockets=[listener])
 
@@ -165,6 +180,7 @@ class _Server(uvicorn.Server):
         self._listening = listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        shorten_handshakes(asyncio.get_running_loop())
         await super().startup(sockets=sockets)
         if self.started:
             self._listening()

@@ -8,16 +8,19 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coterie.federation.errors import FederationError
+from coterie.federation.aggregator.part_reader import PartReader
+from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys, fingerprint, write_private
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.parties import add_token
+from coterie.table.hidden_files import FileLock
 
 # What the aggregator answers when it does not do as asked: a status, a word for programs, a sentence for people.
 
@@ -50,7 +53,8 @@ class Complaints:
             log.error(text)
 
 
-_SETTINGS, _DATABASE = "aggregator.json", "aggregator.sqlite"
+NEXT_TLS = "tls-next"
+_SETTINGS, _DATABASE, _LOCK = "aggregator.json", "aggregator.sqlite", "serve.lock"
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,17 @@ class Aggregator:
     url: str
     database: Database
     complaints: Complaints = field(default_factory=Complaints)
+    reader: PartReader = field(default_factory=PartReader)
 
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.keys.public)
+
+    @property
+    def next_tls(self) -> str | None:
+        """The certificate that will be used next, if one was announced."""
+        path = self.folder / NEXT_TLS / tls.CERTIFICATE
+        return path.read_text() if path.exists() else None
 
     @property
     def tls_certificate(self) -> str:
@@ -73,6 +84,10 @@ class Aggregator:
 
     def chunk(self, study: str, owner: int, number: int) -> Path:
         return self.folder / "chunks" / study / str(owner) / f"{number:05d}.parquet"
+
+    def quarantine(self, study: str, owner: int) -> Path:
+        """Where a part lies that killed its reader, for a person to look at."""
+        return self.folder / "quarantine" / study / str(owner)
 
     def release(self, study: str) -> Path:
         return self.folder / "releases" / f"{study}.parquet"
@@ -94,7 +109,20 @@ class Aggregator:
             ) from None
         return cls(folder, Keys.load(folder), url, Database.open(database or stored))
 
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Be the one process that serves this folder and this database."""
+        advice = "One is enough: stop the other first. Commands beside a running `serve` are fine."
+        lock = FileLock.take(self.folder / _LOCK, make=0o600)
+        if lock is None:
+            raise Conflict(f"Another process serves {self.folder}.", advice)
+        with lock, self.database.alone() as alone:
+            if not alone:
+                raise Conflict(f"Another process serves the database {self.database.shown}.", advice)
+            yield
+
     def close(self) -> None:
+        self.reader.close()
         self.database.close()
 
 

@@ -25,13 +25,16 @@ from numpy.typing import NDArray
 
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.documents.answers import Answer, Manifest, arrow_schema, require_domain, unpacked
+from coterie.federation.aggregator.part_reader import UNREADABLE, PartKilledItsReader, checked
+from coterie.federation.documents.answers import Answer, Manifest, arrow_schema
 from coterie.federation.documents.certificate import KIND, certify
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN
+from coterie.federation.secrets.keys import raw_key
+from coterie.federation.storage.parties import note
 from coterie.federation.storage.studies import Contribution, StudyRow, move_study
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import check_signature
@@ -172,12 +175,13 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             study,
             row.signed,
             answers,
-            {name: Certificate.from_json(manifest.certificate) for name, manifest in manifests.items()},
+            {part.name: Certificate.from_json(part.certificate_text(keys[part.name])) for part in accepted},
             count,
             tuple(schema.names),
             Digest(over="file bytes", value=digest),
         )
         size = path.stat().st_size
+        require_same_release(aggregator.release(row.id), digest)
         put_file(path, aggregator.release(row.id))
         with aggregator.database.writing() as connection:
             move_study(
@@ -193,10 +197,34 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         shutil.rmtree(workspace, ignore_errors=True)
 
 
+def require_same_release(there: Path, digest: str) -> None:
+    """An assembly that was interrupted gives the same bytes again. Others mean that the database was restored."""
+    if there.exists() and file_sha256(there) != digest:
+        raise FederationError(
+            "A release of this study with other bytes is there: the database was restored from a backup.",
+            "Restore a newer one, or cancel the study.",
+        )
+
+
 def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:
+    """The checked copies; made again if they are not there (a part that was accepted by an older version)."""
     schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.vertical)
-    for number, claimed in enumerate(part.opened_manifest(key).chunks):
-        yield unpacked(aggregator.chunk(part.study, part.owner, number), claimed, schema)
+    manifest = part.opened_manifest(key)
+    files = [
+        checked(aggregator.chunk(part.study, part.owner, number)) for number in range(len(manifest.chunks))
+    ]
+    if not all(path.exists() for path in files):
+        wrong = _read(aggregator, study, part, key)
+        if wrong is not None:
+            raise FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
+    for path in files:
+        try:
+            table = pq.read_table(path).cast(schema)
+        except pa.ArrowException:
+            raise FederationError(
+                "A part that was accepted cannot be read any more.", "Look at the disk."
+            ) from None
+        yield table
 
 
 def _write(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[int, str]:
@@ -237,31 +265,54 @@ def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:
 
 
 def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> str | None:
-    """Why a delivered contribution cannot be used, or None. Chunk by chunk: memory stays small."""
+    """Why a delivered contribution cannot be used, or None: then checked copies of its chunks are there.
+
+    The chunks are opened by a child process with limits. A part that kills it is put aside, and never opened again.
+    """
     manifest = part.opened_manifest(key)
-    attributes = study.asked_of(part.name)
-    schema = arrow_schema(attributes, pseudonymous=study.vertical)
     try:
-        _require_certificate(study, part.signed_answer(key)[1], manifest, key)
-        previous = b""
-        for number, claimed in enumerate(manifest.chunks):
-            table = unpacked(aggregator.chunk(part.study, part.owner, number), claimed, schema)
-            require_domain(table, attributes)
-            if study.vertical:
-                names = table.column(COLUMN).to_pylist()
-                for name in names:
-                    if name <= previous:
-                        return "its pseudonyms are not in ascending order, each once"
-                    previous = name
+        certificate = Certificate.from_json(part.certificate_text(key))
+        _require_certificate(study, part.signed_answer(key)[1], manifest, certificate, key)
     except CoterieError as error:
         return f"{error.problem}"
-    return None
+    try:
+        return _read(aggregator, study, part, key)
+    except PartKilledItsReader:
+        put_aside(aggregator, part)
+        return UNREADABLE
 
 
-def _require_certificate(study: Study, answer: Answer, manifest: Manifest, key: str) -> None:
+def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> str | None:
+    manifest, opened = part.opened_manifest(key), part.opened_key(key)
+    files = [aggregator.chunk(part.study, part.owner, number) for number in range(len(manifest.chunks))]
+    attributes = study.asked_of(part.name)
+    return aggregator.reader.wrong(
+        files,
+        manifest.chunks,
+        attributes,
+        pseudonymous=study.vertical,
+        key=None if opened is None else raw_key(opened.key),
+        study=part.study,
+    )
+
+
+def put_aside(aggregator: Aggregator, part: Contribution) -> None:
+    """Into quarantine, and into the diary by whose it is."""
+    place = aggregator.quarantine(part.study, part.owner)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    chunks = aggregator.chunk(part.study, part.owner, 0).parent
+    if chunks.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        chunks.rename(place)
+    with aggregator.database.writing() as connection:
+        note(connection, "quarantined", study=part.study, owner=part.name)
+
+
+def _require_certificate(
+    study: Study, answer: Answer, manifest: Manifest, certificate: Certificate, key: str
+) -> None:
     """The owner's certificate must be its own, and say what the study asked for and the owner's answer promised."""
     owner = answer.owner
-    certificate = Certificate.from_json(manifest.certificate)
     check_signature(certificate, None)
     if certificate.signature is None or certificate.signature.public_key != key:
         raise FederationError("The certificate is not signed by the owner.", "Ask the owner.")

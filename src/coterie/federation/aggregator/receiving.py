@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from sqlalchemy import Connection, Select, insert, select
 
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.documents.answers import (
     Answer,
+    Delivery,
     ExchangeStep,
     Manifest,
     Parcel,
+    PartKey,
     Receipt,
     opened_group_key,
 )
@@ -17,13 +22,23 @@ from coterie.federation.documents.signed import Document, Signed, parsed, sha256
 from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.database import chunks
-from coterie.federation.storage.parties import Owner, keep_parcel, leave, owner_by_key, parcel_text
+from coterie.federation.storage.parties import (
+    Owner,
+    begin_witness,
+    keep_parcel,
+    keep_witness,
+    leave,
+    owner_by_key,
+    parcel_text,
+    step_complete,
+)
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
     close_contribution,
     contribution,
     contributions_by,
+    keep_part_key,
     move_contribution,
     set_group_key,
     study_row,
@@ -145,7 +160,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
     return {"number": number}
 
 
-def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, object]:
+def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
     """All there? Then a receipt, signed; the same receipt whenever it is asked for again."""
     with aggregator.database.reading() as connection:
         row, mine = own_part(connection, owner, study)
@@ -158,6 +173,7 @@ def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str
         opened = mine.opened_manifest(owner.key)
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
+    values = {"delivery": _delivery(row, mine, owner, body)} if row.study.sealed else {}
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
         path = aggregator.chunk(study, owner.id, number)
@@ -176,8 +192,40 @@ def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str
     )
     signed = Signed.of(receipt, "receipt", aggregator.keys)
     with aggregator.database.writing() as connection:
-        move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text())
+        current = study_row(connection, study)
+        if current is None or current.opening is not None:
+            raise Fault(409, "conflict", "The others have begun to open their parts; this one came too late.")
+        move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
     return signed.content()
+
+
+def _delivery(row: StudyRow, mine: Contribution, owner: Owner, body: bytes) -> str:
+    """The owner's word for the others that this very part is here."""
+    signed = signed_from(body)
+    opened = signed.opened("delivery", Delivery, key=owner.key)
+    assert mine.manifest is not None
+    manifest = sha256(signed_from(mine.manifest).canonical())
+    if (opened.study, opened.owner, opened.manifest) != (row.id, owner.name, manifest):
+        raise Fault(422, "unacceptable", "The delivery is about another study, owner or manifest.")
+    return signed.text()
+
+
+def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+    """What opens a sealed part. Not before all have delivered: until then nobody needs it, and it costs its owner ε."""
+    signed = signed_from(body)
+    opened = signed.opened("part key", PartKey, key=owner.key)
+    with aggregator.database.writing() as connection:
+        row, mine = own_part(connection, owner, study)
+        if row.opening is None or mine.receipt is None or mine.manifest is None:
+            raise Fault(
+                409, "conflict", "Keys are given when all owners have delivered.", "Keep it until then."
+            )
+        manifest = sha256(signed_from(mine.manifest).canonical())
+        if (opened.study, opened.owner, opened.manifest) != (study, owner.name, manifest):
+            raise Fault(422, "unacceptable", "The key is about another study, owner or manifest.")
+        if mine.state is _C.DELIVERED:
+            keep_part_key(connection, mine, signed)
+    return {"state": "kept"}
 
 
 def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
@@ -227,6 +275,37 @@ def _missing(connection: Connection, mine: Contribution, count: int) -> list[int
     return [number for number in range(count) if number not in there]
 
 
+def remember(aggregator: Aggregator, owner: Owner, told: str) -> None:
+    """How far the owner's own diary has come, so that a restored one is noticed."""
+    if told != owner.witness:
+        with aggregator.database.noting() as connection:
+            keep_witness(connection, owner, told)
+
+
+class RecoveryReport(Document):
+    diary: Annotated[str, Field(max_length=100)]
+
+
+def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+    said = validated(RecoveryReport, parsed(body), "report")
+    with aggregator.database.writing() as connection:
+        begin_witness(connection, owner, said.diary)
+    return {"state": "kept"}
+
+
+def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
+    """Parts that somebody could read: accepted, rejected after a look, or delivered under a protocol without seals."""
+    with aggregator.database.reading() as connection:
+        found = []
+        for mine in contributions_by(connection, owner.id, closed=True):
+            row = study_row(connection, mine.study)
+            assert row is not None
+            read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
+            if mine.manifest is not None and (read or not row.study.sealed):
+                found.append({"id": row.id, "study": row.signed.content()})
+    return {"studies": found}
+
+
 def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
     """An owner who leaves takes back what it has not delivered."""
     with aggregator.database.writing() as connection:
@@ -267,6 +346,8 @@ def take(
     """One parcel of the other owner."""
     with aggregator.database.reading() as connection:
         row, _ = _blinded_part(connection, owner, study)
+        if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
+            raise Fault(409, "conflict", "Each owner gets what comes back when both have sent theirs.")
         other = owner_by_key(connection, row.study.other(owner.name).key)
         text = parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from coterie._version import __version__
 from coterie.federation.aggregator import receiving
 from coterie.federation.aggregator.home import Fault
-from coterie.federation.aggregator.receiving import ProgressReport
-from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of, signed_by
+from coterie.federation.aggregator.receiving import ProgressReport, RecoveryReport
+from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
 from coterie.federation.documents.signed import Signed, parsed, validated
@@ -32,7 +32,7 @@ from coterie.federation.storage.parties import enrol
 # What the routes tell OpenAPI: bodies are read by hand (their bytes are signed), so they are described by hand.
 
 _HEADERS = {
-    wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-2",
+    wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-3",
     wire.KEY: "the owner's Ed25519 public key, base64",
     wire.TIME: "now, ISO 8601 with zone; at most two minutes off",
     wire.NONCE: "16 to 64 characters, never used before",
@@ -40,12 +40,15 @@ _HEADERS = {
 }
 _WORDS = {
     401: "bad signature, reused nonce, unknown key (no detail); or clock off, with both times",
+    403: "the administrator has suspended this owner",
     404: "no such study for this owner",
     409: "the state does not allow it, or another process uses this key",
     410: "the invitation was used or has expired",
+    408: "the body did not come in time",
     413: "the body is too long",
     422: "the document or chunk is not acceptable; the reason is given",
     426: "no common protocol version; both ranges are given",
+    429: "this owner sends too much at once",
     507: "the disk of the aggregator is full: try again later",
 }
 _FAULT = {
@@ -60,7 +63,7 @@ _SIGNED: dict[str, Any] = {
     ]
 }
 _JSON, _BYTES, _PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
-_USUAL = (401, 404, 409, 413, 422, 426)
+_USUAL = (401, 403, 404, 408, 409, 413, 422, 426, 429)
 _CHUNK = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
 
 router = APIRouter(prefix="/v1")
@@ -112,9 +115,8 @@ async def protocol(request: Request, service: Serving) -> Response:
     body=Enrolment,
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
-    asked = await service.asked(request, LARGEST_ENROLMENT)
-    key = await run_in_threadpool(signed_by, asked, service.aggregator)
-    form = validated(Enrolment, parsed(asked.body), "enrolment")
+    key, content = await service.enrolling(request, LARGEST_ENROLMENT)
+    form = validated(Enrolment, parsed(content), "enrolment")
     if form.key != key:
         raise Fault(401, "unauthorised", NO_DETAIL)
 
@@ -142,6 +144,9 @@ async def desired_route(
     # A process that polls acts; a person who only looks (no session) does not.
     acting = bool(request.headers.get(wire.SESSION))
     owner, _ = await service.speaker(request, 0, acting=acting)
+    told = request.headers.get(wire.DIARY, "")
+    if acting and told:
+        await run_in_threadpool(receiving.remember, service.aggregator, owner, told)
     presence, mark = service.authentication.presence, (owner.id, request.headers.get(wire.SESSION, ""))
     presence[mark] += 1
     gone = asyncio.create_task(_hung_up(request))
@@ -223,7 +228,12 @@ async def chunk(
     return await service.act(request, LARGEST_CHUNK, receiving.chunk, study, number)
 
 
-_acting("POST seal", "Verify all chunks; answers with a signed receipt")
+_acting(
+    "POST seal",
+    "Verify all chunks; answers with a signed receipt. From protocol 3 on with a signed delivery, before without a body",
+    Signed,
+)
+_acting("PUT part-key", "What opens a sealed part, when all owners have delivered", Signed)
 
 
 @_route(
@@ -252,6 +262,21 @@ _acting(
     "POST closed",
     "The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
 )
+
+
+@_route("GET /spent", "Studies for which this owner's part could be read: they are spent", *(401, 403, 426))
+async def spent(request: Request, service: Serving) -> Response:
+    return service.answer(request, await service.look(request, receiving.spent))
+
+
+@_route(
+    "POST /recovered",
+    "After a restore: the owner has charged again what was spent, and its diary goes on from here",
+    *(401, 403, 409, 413, 422, 426),
+    body=RecoveryReport,
+)
+async def recovered(request: Request, service: Serving) -> Response:
+    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered)
 
 
 @_route(

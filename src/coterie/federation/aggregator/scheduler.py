@@ -22,7 +22,10 @@ from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
     all_studies,
+    begin_opening,
     contributions_of,
+    forget_part_keys,
+    keys_of_ended,
     move_contribution,
     move_study,
     note_fault,
@@ -32,6 +35,7 @@ from coterie.federation.storage.studies import (
 _C, _S = ContributionState, StudyState
 _DOING = {_S.PUBLISHED: "comparing the answers", _S.COLLECTING: "looking at what was delivered"}
 _TRIES = 5
+_KEYS_WITHIN = timedelta(hours=1)  # after all have delivered, if the deadline is nearer
 _FIRST_PAUSE_SECONDS = 2.0
 _MOVING = frozenset({_S.PUBLISHED, _S.COLLECTING, _S.ASSEMBLING})
 log = logging.getLogger("coterie.aggregator")
@@ -58,6 +62,12 @@ def _forget(aggregator: Aggregator) -> None:
     for study in ended:
         with aggregator.database.writing() as connection:
             forget_parcels(connection, study)
+        aggregator.database.holds_erased = True
+    with aggregator.database.reading() as connection:
+        left = keys_of_ended(connection)
+    if left:
+        with aggregator.database.writing() as connection:
+            forget_part_keys(connection)
         aggregator.database.holds_erased = True
     aggregator.database.scrub()
 
@@ -142,7 +152,7 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     study = row.study
     keys = study.keys
     for part in parts:
-        if part.state is _C.DELIVERED:
+        if part.state is _C.DELIVERED and (part.part_key is not None or not study.sealed):
             wrong = wrong_content(aggregator, study, part, keys[part.name])
             with aggregator.database.writing() as connection:
                 move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
@@ -155,17 +165,45 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
                 with aggregator.database.writing() as connection:
                     move_contribution(connection, part, _C.REJECTED, reason=late)
                 return True
-    accepted = sum(part.state is _C.ACCEPTED for part in parts)
+    if row.opening is not None:
+        return _open(aggregator, row, parts)
+    arrived = _C.DELIVERED if study.sealed else _C.ACCEPTED
+    accepted = sum(part.state is arrived for part in parts)
     settled = accepted + sum(part.state in LEFT for part in parts)
     too_few = _too_few(row, parts)
     overdue = now() > study.due
     goes_on = overdue and study.at_deadline == "go on with the minimum" and accepted >= study.minimum
     if too_few:
         return _move(aggregator, row, _S.FAILED, reason=too_few)
+    if study.sealed and (settled == len(parts) or goes_on):
+        with aggregator.database.writing() as connection:
+            begin_opening(connection, row)
+        return True
     if settled == len(parts) or goes_on:
         return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=secrets.token_hex(32))
     if overdue:
         return _move(aggregator, row, _S.EXPIRED, reason="not every owner had delivered at the deadline")
+    return False
+
+
+def _open(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
+    """All have delivered. Each gives the key of its part; who does not is left out, and named."""
+    assert row.opening is not None
+    waiting = [part for part in parts if part.state is _C.DELIVERED]
+    # Who has not delivered by now is out: the others may open theirs because enough of them were there.
+    there = sum(part.state in (_C.DELIVERED, _C.ACCEPTED) for part in parts)
+    if there < row.study.minimum:
+        gone = ", ".join(part.name for part in parts if part.state not in (_C.DELIVERED, _C.ACCEPTED))
+        return _move(
+            aggregator, row, _S.FAILED, reason=f"fewer owners than the minimum are left: without {gone}"
+        )
+    if not waiting:
+        return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=secrets.token_hex(32))
+    if now() > max(row.study.due, moment(row.opening) + _KEYS_WITHIN):
+        with aggregator.database.writing() as connection:
+            for part in waiting:
+                move_contribution(connection, part, _C.REJECTED, reason="it gave no key for its part")
+        return True
     return False
 
 

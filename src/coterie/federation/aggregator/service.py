@@ -9,33 +9,37 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi import Request, Response
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.documents import wire
-from coterie.federation.documents.signed import canonical, sha256
+from coterie.federation.documents.signed import canonical, sha256, signed_from
 from coterie.federation.documents.states import StudyState
 from coterie.federation.secrets.keys import fingerprint, verify
 from coterie.federation.storage.parties import (
     Owner,
     current_session,
+    diary_head,
     fresh,
     hold_session,
     note,
     owner_by_key,
     parcels_there,
 )
-from coterie.federation.storage.studies import contributions_by, study_row
+from coterie.federation.storage.studies import StudyRow, contributions_by, contributions_of, study_row
 
 # Who speaks? Every request is signed; what is wrong with it is told to nobody but the diary.
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
 _AUDITED_A_MINUTE = 60
+_BODIES_AT_ONCE = 4  # of one owner; an honest one sends them one by one
+_BODY_SECONDS = 120.0  # for 8 MiB at most
 NO_DETAIL = "The request is not accepted."  # whoever guesses must not learn which part was wrong
 
 
@@ -46,7 +50,7 @@ class SignedRequest:
     method: str
     target: str
     headers: Mapping[str, str]
-    body: bytes
+    digest: str  # SHA-256 of the body
 
 
 def require_version(headers: Mapping[str, str]) -> None:
@@ -71,7 +75,7 @@ def signed_by(asked: SignedRequest, aggregator: Aggregator) -> str:
         raise Fault(401, "clock", problem, "Set the clock (NTP), then try again.", **both)
     key, nonce, session = (headers.get(name, "") for name in (wire.KEY, wire.NONCE, wire.SESSION))
     text = wire.request_text(
-        asked.method, asked.target, asked.body, nonce, sent, session, aggregator.keys.public
+        asked.method, asked.target, asked.digest, nonce, sent, session, aggregator.keys.public
     )
     if (
         not _NONCE.fullmatch(nonce)
@@ -82,6 +86,13 @@ def signed_by(asked: SignedRequest, aggregator: Aggregator) -> str:
     return key
 
 
+def require_length(headers: Mapping[str, str], limit: int) -> None:
+    """Before a byte of it is read. What has no length is counted while it is read."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:20]) > limit:
+        raise Fault(413, "too large", f"The body is longer than {limit} bytes.")
+
+
 class Authentication:
     """Knows the owners, their nonces and their processes."""
 
@@ -89,7 +100,17 @@ class Authentication:
         self.aggregator = aggregator
         # Requests open at this moment, by owner and process: someone who is on the line has not ended.
         self.presence: Counter[tuple[int, str]] = Counter()
+        # Bodies that are being read at this moment, by owner.
+        self.reading: Counter[int] = Counter()
         self._minute = (0, 0)
+
+    def require_known(self, asked: SignedRequest) -> None:
+        """For owners of older versions, who do not send the hash of a body: only whoever has joined may send one."""
+        with self.aggregator.database.reading() as connection:
+            owner = owner_by_key(connection, asked.headers.get(wire.KEY, ""))
+        if owner is None or owner.left is not None:
+            self.turned_away(key="unknown", method=asked.method, error="unauthorised")
+            raise Fault(401, "unauthorised", NO_DETAIL)
 
     def owner(self, asked: SignedRequest) -> Owner:
         try:
@@ -107,6 +128,10 @@ class Authentication:
             self.turned_away(key=shown, method=asked.method, error=str(fault.content["error"]))
             raise
         assert owner is not None
+        if owner.suspended is not None:
+            raise Fault(
+                403, "suspended", "The administrator has suspended this owner.", "Ask; it is tried again."
+            )
         return owner
 
     def act(self, owner: Owner, headers: Mapping[str, str]) -> None:
@@ -127,7 +152,8 @@ class Authentication:
                 409,
                 "active elsewhere",
                 "Another process acts with this owner's key.",
-                "Stop one of them. If you know of none, the key was copied: leave, and join anew.",
+                "If the other was killed, this one goes on by itself within two minutes. If you know of none, tell the "
+                "administrator: the folder may have been copied.",
             )
 
     def turned_away(self, **content: str) -> None:
@@ -184,12 +210,27 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
                     "contribution_reason": contribution.reason,
                     "parcels": parcels_there(connection, row.id) if row.study.blinded else None,
                     "group_key": json.loads(row.group_key) if row.group_key else None,
+                    "opening": _deliveries(connection, row) if row.opening else None,
+                    "part_key": contribution.part_key is not None,
                     "receipt": json.loads(contribution.receipt) if contribution.receipt else None,
                     "release": row.release,
                 }
             )
     content = {"owner": owner.name, "studies": found}
-    return {"version": sha256(canonical(content))[:32], **content}
+    # What may change at any time without anything to do is no part of the version.
+    with aggregator.database.reading() as connection:
+        beside = {
+            "witness": owner.witness,
+            "diary": aggregator.keys.witness_mark(*diary_head(connection)),
+            "tls_next": aggregator.next_tls,
+        }
+    return {"version": sha256(canonical(content))[:32], **content, **beside}
+
+
+def _deliveries(connection: Connection, row: StudyRow) -> list[dict[str, Any]]:
+    """The owners' own words, signed, that their parts are here."""
+    parts = contributions_of(connection, row.id)
+    return [signed_from(part.delivery).content() for part in parts if part.delivery]
 
 
 class Service:
@@ -198,20 +239,51 @@ class Service:
         self.authentication = Authentication(aggregator)
         self.bell = Bell()
 
-    async def asked(self, request: Request, limit: int) -> SignedRequest:
-        """The request with its whole body, which may not be longer than `limit`."""
+    def asked(self, request: Request, limit: int) -> SignedRequest:
+        """The request without its body, which may not be longer than `limit`. `digest` is empty if it is not told."""
         require_version(request.headers)
+        require_length(request.headers, limit)
         query = request.scope.get("query_string", b"")
         raw = (request.scope.get("raw_path") or request.url.path.encode()) + (b"?" + query if query else b"")
-        target = raw.decode("ascii", "replace")
-        return SignedRequest(request.method, target, request.headers, await body(request, limit))
+        digest = request.headers.get(wire.BODY, "") if limit else sha256(b"")
+        return SignedRequest(request.method, raw.decode("ascii", "replace"), request.headers, digest)
+
+    async def enrolling(self, request: Request, limit: int) -> tuple[str, bytes]:
+        """The key that signs, of somebody who is not known yet, and a short body."""
+        asked = self.asked(request, limit)
+        content = await body(request, limit)
+        asked = replace(asked, digest=sha256(content))
+        return await run_in_threadpool(signed_by, asked, self.aggregator), content
 
     async def speaker(self, request: Request, limit: int, *, acting: bool) -> tuple[Owner, bytes]:
-        asked = await self.asked(request, limit)
+        """Who speaks, and the body. It is read when we know who speaks."""
+        asked = self.asked(request, limit)
+        if asked.digest:
+            owner = await self._known(request, asked, acting=acting)
+            content = await self._read(request, owner.id, limit)
+            if sha256(content) != asked.digest:
+                raise Fault(401, "unauthorised", NO_DETAIL)
+            return owner, content
+        await run_in_threadpool(self.authentication.require_known, asked)
+        content = await body(request, limit)
+        return await self._known(request, replace(asked, digest=sha256(content)), acting=acting), content
+
+    async def _known(self, request: Request, asked: SignedRequest, *, acting: bool) -> Owner:
         owner = await run_in_threadpool(self.authentication.owner, asked)
         if acting:
             await run_in_threadpool(self.authentication.act, owner, request.headers)
-        return owner, asked.body
+        return owner
+
+    async def _read(self, request: Request, owner: int, limit: int) -> bytes:
+        """One owner must not fill the memory, or the time, that all share."""
+        reading = self.authentication.reading
+        if limit and reading[owner] >= _BODIES_AT_ONCE:
+            raise Fault(429, "busy", "This owner sends too much at once.", "Send one after the other.")
+        reading[owner] += 1
+        try:
+            return await body(request, limit)
+        finally:
+            reading[owner] -= 1
 
     async def look(self, request: Request, do: Callable[..., Any], *parts: Any) -> Any:
         """Something that an owner asks for, whichever of its processes."""
@@ -236,12 +308,17 @@ class Service:
 
 
 async def body(request: Request, limit: int) -> bytes:
+    require_length(request.headers, limit)
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise Fault(413, "too large", f"The body is longer than {limit} bytes.")
-        parts.append(part)
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise Fault(413, "too large", f"The body is longer than {limit} bytes.")
+                parts.append(part)
+    except TimeoutError:
+        raise Fault(408, "slow", "The body did not come in time.", "Send it again.") from None
     return b"".join(parts)
 
 

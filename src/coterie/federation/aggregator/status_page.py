@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -10,8 +11,10 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
+from coterie.federation.aggregator.administration import metrics
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
 from coterie.federation.documents.answers import Manifest
@@ -19,7 +22,7 @@ from coterie.federation.documents.certificate import KIND, FederatedCertificate
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
 from coterie.federation.storage.database import chunks
-from coterie.federation.storage.parties import entries, known_token
+from coterie.federation.storage.parties import diary_head, entries, known_token
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
@@ -98,6 +101,7 @@ def _part(connection: Connection, row: StudyRow, part: Contribution) -> dict[str
 router = APIRouter(include_in_schema=False)
 Serving = Annotated[Service, Depends(service_of)]
 _COOKIE = "coterie-status"
+_LEAST_ROOM = 16 * 1024 * 1024  # below that, chunks are turned away
 _pages = Environment(
     loader=FileSystemLoader(FilePath(__file__).parent / "templates"),
     autoescape=select_autoescape(default=True),
@@ -123,6 +127,23 @@ async def study_page(
     return _page("study.html", **content)
 
 
+@router.get("/health")
+async def health(service: Serving) -> Response:
+    """For whoever restarts what has stopped: 200 while the database answers and there is room to write."""
+    ok = await run_in_threadpool(_healthy, service)
+    return Response("ok\n" if ok else "storage\n", 200 if ok else 503, media_type="text/plain")
+
+
+@router.get("/metrics")
+async def metrics_page(request: Request, service: Serving) -> Response:
+    """For Prometheus, with the status token as bearer token."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not await run_in_threadpool(_known, service, token.strip()):
+        return Response("the status token as bearer token, please\n", 401, {"WWW-Authenticate": "Bearer"})
+    text = await run_in_threadpool(metrics, service.aggregator)
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
 @router.post("/sign-in")
 async def sign_in(request: Request, service: Serving) -> Response:
     form = parse_qs((await body(request, 2000)).decode("utf-8", "replace"))
@@ -145,6 +166,15 @@ async def sign_out() -> Response:
 async def _signed_in(request: Request, service: Service) -> bool:
     token = request.cookies.get(_COOKIE, "")
     return bool(token) and await run_in_threadpool(_known, service, token)
+
+
+def _healthy(service: Service) -> bool:
+    try:
+        with service.aggregator.database.reading() as connection:
+            diary_head(connection)
+        return shutil.disk_usage(service.aggregator.folder).free > _LEAST_ROOM
+    except (OSError, SQLAlchemyError):
+        return False
 
 
 def _known(service: Service, token: str) -> bool:

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, BinaryIO, Literal, Self, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +37,7 @@ from coterie.federation.documents.wire import (
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH
+from coterie.federation.secrets.sealed_parts import OVERHEAD_BYTES
 from coterie.promise.certificate import CertifiedPromise
 from coterie.schema.attributes import AttributeType
 
@@ -104,6 +105,7 @@ class GroupKey(Document):
 
 
 class ExchangeStep(StrEnum):
+    COMMITTED = "committed"  # how many ids will come, and the SHA-256 of them blinded: before either sees any
     BLINDED = "blinded"  # an owner's ids, blinded with its key, in ascending order
     RETURNED = "returned"  # the other owner's, blinded again, in the order in which they came
 
@@ -133,7 +135,8 @@ class Chunk(Document):
 
 
 class Manifest(Document):
-    """Exactly which bytes an owner contributes, and the certificate about them."""
+    """Exactly which bytes an owner contributes, and the certificate about them (empty while the part is sealed: it holds
+    the part's hash)."""
 
     coterie_manifest: Literal[1] = 1
     study: StudyId
@@ -144,6 +147,26 @@ class Manifest(Document):
     @property
     def rows(self) -> int:
         return sum(chunk.rows for chunk in self.chunks)
+
+
+class Delivery(Document):
+    """An owner says that its sealed part is with the aggregator. The others see it before they give their keys."""
+
+    coterie_delivery: Literal[1] = 1
+    study: StudyId
+    owner: OwnerName
+    manifest: Sha256
+
+
+class PartKey(Document):
+    """What opens an owner's sealed part, and the certificate about it. From then on the part counts as spent."""
+
+    coterie_part_key: Literal[1] = 1
+    study: StudyId
+    owner: OwnerName
+    manifest: Sha256
+    key: PublicKey  # 32 bytes
+    certificate: Annotated[str, Field(max_length=500_000)]
 
 
 class Receipt(Document):
@@ -244,28 +267,30 @@ def as_sent(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, bytes]]:
     """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
     sample = table.slice(0, min(table.num_rows, 50_000))
-    per_row = max(len(_parquet(sample)) / sample.num_rows, 0.01)
+    per_row = max(len(canonical_parquet(sample)) / sample.num_rows, 0.01)
     rows = max(1, min(int(target / per_row), MOST_ROWS_IN_CHUNK))
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
-        data = _parquet(part)
-        while len(data) > LARGEST_CHUNK and part.num_rows > 1:  # a part far denser than the first
+        data = canonical_parquet(part)
+        while (
+            len(data) > LARGEST_CHUNK - OVERHEAD_BYTES and part.num_rows > 1
+        ):  # a part far denser than the first
             yield from packed(part, target // 2)
             break
         else:
             yield Chunk(sha256=sha256(data), size=len(data), rows=part.num_rows), data
 
 
-def _parquet(table: pa.Table) -> bytes:
+def canonical_parquet(table: pa.Table) -> bytes:
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd", write_page_index=False, store_schema=False)
     return sink.getvalue()
 
 
-def unpacked(path: Path, claimed: Chunk, schema: pa.Schema) -> pa.Table:
-    """One received chunk. A hostile file is found by its header, before anything is unpacked."""
+def unpacked(chunk: Path | BinaryIO, claimed: Chunk, schema: pa.Schema) -> pa.Table:
+    """One received chunk. A header can lie about what the file unpacks to: only a process with limits calls this."""
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(chunk)
         header = file.metadata
         size = sum(header.row_group(group).total_byte_size for group in range(header.num_row_groups))
         if size > LARGEST_UNPACKED_CHUNK or header.num_rows != claimed.rows:
@@ -275,6 +300,8 @@ def unpacked(path: Path, claimed: Chunk, schema: pa.Schema) -> pa.Table:
         if [field.type for field in file.schema_arrow] != [field.type for field in schema]:
             raise _wrong_chunk("a column has another type than the study says")
         table = file.read()
+    except pa.ArrowMemoryError:
+        raise
     except (pa.ArrowException, OSError):
         raise _wrong_chunk("it is not a Parquet file that can be read") from None
     if table.num_rows != claimed.rows or any(column.null_count for column in table.columns):

@@ -127,7 +127,8 @@ class Rostered(Document):
 
 class Study(Document):
     coterie_study: Literal[1] = 1
-    protocol: Literal[1, 2] = 2  # 1: the joined certificate holds each owner's number of rows
+    # 1: the joined certificate holds each owner's number of rows; 2: parts are not sealed until all have delivered
+    protocol: Literal[1, 2, 3] = 3
     title: Annotated[str, Field(min_length=1, max_length=200)]
     aggregator: PublicKey
     created: Moment
@@ -208,6 +209,11 @@ class Study(Document):
     @property
     def vertical(self) -> bool:
         return self.fragmentation is Fragmentation.VERTICAL
+
+    @property
+    def sealed(self) -> bool:
+        """Parts are encrypted until all owners have delivered; only then does each hand over its key, and is charged."""
+        return self.protocol >= 3
 
     @property
     def blinded(self) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from coterie.federation.documents.signed import canonical, sha256
 
-PROTOCOL_MINIMUM, PROTOCOL_MAXIMUM = 1, 2
+PROTOCOL_MINIMUM, PROTOCOL_MAXIMUM = 1, 3
 PAGE_HEADERS = {  # of the pages for people
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
@@ -22,6 +22,8 @@ NONCE = "Coterie-Nonce"
 SESSION = "Coterie-Session"  # which process of the owner speaks
 REPLACES = "Coterie-Replaces"  # the process before it, which has ended
 SIGNATURE = "Coterie-Signature"
+DIARY = "Coterie-Diary"  # the last line of the owner's diary, number:seal
+BODY = "Coterie-Body"  # SHA-256 of the body: with it, a signature is checked before the body is read
 
 CLOCK_TOLERANCE_SECONDS = 120
 LONGEST_POLL_SECONDS = 25
@@ -56,14 +58,15 @@ def moment(text: str) -> datetime:
 
 
 def request_text(
-    method: str, target: str, body: bytes, nonce: str, time: str, session: str, to: str
+    method: str, target: str, digest: str, nonce: str, time: str, session: str, to: str
 ) -> bytes:
-    """The bytes that a request signs. `target` is path and query as sent; `to` is the aggregator's key."""
+    """The bytes that a request signs. `target` is path and query as sent, `digest` the SHA-256 of the body, `to` the
+    aggregator's key."""
     return canonical(
         {
             "method": method,
             "target": target,
-            "body": sha256(body),
+            "body": digest,
             "nonce": nonce,
             "time": time,
             "session": session,

@@ -12,16 +12,24 @@ from typing import Any
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import opened_group_key
-from coterie.federation.documents.signed import Signed, validated
+from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
-from coterie.federation.errors import Conflict, FederationError, NotAccepted, Unreachable, Untrusted
-from coterie.federation.owner import answering, computing
+from coterie.federation.errors import (
+    Conflict,
+    FederationError,
+    NotAccepted,
+    Unreachable,
+    Untrusted,
+)
+from coterie.federation.owner import answering, computing, witness
 from coterie.federation.owner import client as delivering
 from coterie.federation.owner.answering import prepare_table
-from coterie.federation.owner.client import AnswerFault, Client
-from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
+from coterie.federation.owner.exchange import Exchange
+from coterie.federation.owner.holding import give_back
 from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
 from coterie.federation.secrets.keys import NO_ROOM, unseal
@@ -29,6 +37,7 @@ from coterie.federation.secrets.keys import NO_ROOM, unseal
 _C, _S = ContributionState, StudyState
 Say = Callable[[str, str | None, str], None]  # event, study, text
 _SHORTEST, _LONGEST = 0.5, 30.0
+_ATTEMPTS = 5  # to be accepted, before this owner takes it for an answer
 
 
 class Agent:
@@ -52,7 +61,13 @@ class Agent:
             try:
                 # Somebody may decide at any time while a study waits, so the poll is short then.
                 wait = 0 if once else 2 if self.waiting else wire.LONGEST_POLL_SECONDS
-                content = self.client.get(f"/v1/desired?after={version}&wait={wait}", patience=wait + 30.0)
+                content = self.client.get(
+                    f"/v1/desired?after={version}&wait={wait}",
+                    patience=wait + 30.0,
+                    diary=self.home.witness(),
+                )
+                self._compare(content)
+                self.home.acknowledged(self.client.session)
                 quiet = self.round(content)
                 version = content["version"] if quiet else ""
                 failures = 0
@@ -65,12 +80,31 @@ class Agent:
                 self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
                 time.sleep(pause)
                 continue
-            except Conflict as error:
-                # Whose key is used twice should find it in its own diary too.
-                self.home.journal.note("turned away", reason=error.problem)
-                raise
+            except (Conflict, NotAccepted) as error:
+                # A clock, a killed process that still seems to speak, a request that came twice: all of them pass.
+                failures += 1
+                if failures == 1:
+                    # Whose key is used twice should find it in its own diary too.
+                    self.home.journal.note("turned away", reason=error.problem)
+                lasting = isinstance(error, ClockOff | Suspended | Conflict)
+                if once or (failures >= _ATTEMPTS and not lasting):
+                    raise
+                pause = backoff(failures)
+                self.say("waiting", None, f"{error.problem} {error.advice} Next try in {pause:.1f} s.")
+                time.sleep(pause)
+                continue
             if once or (until_done and self._done(content["studies"])):
                 return
+
+    def _compare(self, content: dict[str, Any]) -> None:
+        """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
+        witness.require_own(self.home, witness.told_by(content, "witness"))
+        if witness.rolled_back_aggregator(self.home, witness.told_by(content, "diary")):
+            self.say("rolled back", None, "The aggregator was restored from a backup. Ask its administrator.")
+        coming = content.get("tls_next")
+        if isinstance(coming, str) and len(coming) <= 5000 and self.home.learn_tls(coming):
+            self.client.trust(self.home.trusted_tls())
+            self.home.journal.note("new TLS certificate", sha256=sha256(coming.encode()))
 
     def round(self, content: dict[str, Any]) -> bool:
         """One look at all studies. True when there is nothing more to do until something changes."""
@@ -128,17 +162,42 @@ class Agent:
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
             return True
         if not STUDY[state]:
+            self._give_back(study)
             # The copy is here if there is one. Said once: an older aggregator goes on telling us.
             known = study in self._closed
             self._closed.add(study)
             return not known and delivering.close(self.client, study)
         if state not in (_S.PUBLISHED, _S.COLLECTING):
             return False
+        if delivering.copied(self.home, study):
+            # Restored from a backup, the aggregator has forgotten. A second release would have other bytes.
+            if study not in self._asked:
+                self._asked.add(study)
+                self.say("rolled back", study, "this study was released before: it is not served again.")
+            return False
         if mine is _C.INVITED:
             return self._answer(wanted)
         if mine in (_C.APPROVED, _C.RESERVED, _C.COMPUTED, _C.UPLOADING):
             return self._contribute(wanted, state, mine)
+        if mine is _C.DELIVERED and wanted.get("opening") and not wanted["part_key"]:
+            return self._open(wanted)
         return False
+
+    def _open(self, wanted: dict[str, Any]) -> bool:
+        """All have delivered, by their own signed words: charge our part, and give its key."""
+        study = answering.opened_study(self.home, wanted["id"], wanted["study"])
+        source = self._source(study)
+        answering.require_deliveries(self.home, study, wanted["opening"])
+        key = computing.charged_key(self.home, study, source)
+        self.client.put(f"/v1/studies/{study.id}/part-key", key)
+        self.say(
+            "opened", study.id, "all owners have delivered: charged once, and the key of this part is given."
+        )
+        return True
+
+    def _give_back(self, study: str) -> None:
+        if give_back(self.home, study):
+            self.say("given back", study, "the part was never readable by others; nothing was charged.")
 
     def _answer(self, wanted: dict[str, Any]) -> bool:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
@@ -171,6 +230,7 @@ class Agent:
         if not self._settled:
             computing.settle_ledger(self.home, source)
             self._settled = True
+        require_peers(self.home, study)
         acted = False
         if study.lead == self.home.owner and wanted["group_key"] is None:
             signed = answering.sealed_group_key(self.home, study)
@@ -186,7 +246,7 @@ class Agent:
             prepared = prepare_table(study, self.home.owner, source)
             names: Pseudonyms | None = None
             if study.blinded:
-                exchange = Exchange(self.home, self.client, study, wanted["parcels"] or {})
+                exchange = Exchange(self.home, self.client, study, source, wanted["parcels"] or {})
                 if exchange.advance(prepared):
                     return True
                 if not exchange.finished():
@@ -200,9 +260,7 @@ class Agent:
             )
             manifest = computing.finished(self.home, study.id)
             assert manifest is not None
-            self.say(
-                "computed", study.id, "protected and charged once; from now on only these bytes are sent."
-            )
+            self.say("computed", study.id, "protected once; from now on only these bytes are sent.")
         self._deliver(study.id, manifest, mine)
         return True
 
@@ -213,6 +271,7 @@ class Agent:
         delivering.report(self.client, study, _C.WITHDRAWN)
         self.home.journal.note("withdrawn", study=study, reason=reason)
         self.say("withdrawn", study, f"{reason}. What was charged stays charged.")
+        self._give_back(study)
         return True
 
     def _deliver(self, study: str, manifest: Signed, mine: ContributionState) -> None:

@@ -6,18 +6,21 @@ import json
 import sqlite3
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, LedgerError
-from coterie.federation.documents.answers import Answer, GroupKey, SealedKey
+from coterie.federation.documents.answers import Answer, Delivery, GroupKey, SealedKey
 from coterie.federation.documents.certificate import part_guarantee, part_promise
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
+from coterie.federation.owner.holding import KEY, count_held
 from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.peers import note_opened, require_peers, require_rate
 from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy
 from coterie.federation.secrets.blinding import checked_ids, new_group_key
 from coterie.federation.secrets.keys import keep_private, seal, write_private
@@ -120,6 +123,7 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
             raise Refusal("this owner runs unattended and has no policy")
         return None
     policy.require(study, home.owner)
+    require_rate(home, study, policy.studies)
     _require_lifetime(home, policy)
     return OwnerSource(**{name: getattr(policy, name) for name in OwnerSource.model_fields})
 
@@ -127,7 +131,9 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
 def approve(home: OwnerHome, study: Study, source: OwnerSource) -> tuple[Signed, Prepared]:
     """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
     # Budget first: whoever cannot pay says nothing about the table.
+    require_peers(home, study)
     require_budget(home, study, source)
+    note_opened(home, study)
     prepared = prepare_table(study, home.owner, source)
     answer = Answer(
         study=study.id,
@@ -173,17 +179,38 @@ def sealed_group_key(home: OwnerHome, study: Study) -> Signed:
     return signed
 
 
+def require_deliveries(home: OwnerHome, study: Study, envelopes: Any) -> None:
+    """At least the study's minimum of owners, we among them, have signed that their parts are delivered.
+
+    The aggregator cannot make that up: it has not the owners' keys.
+    """
+    delivered = set()
+    for envelope in envelopes:
+        signed = validated(Signed, envelope, "delivery")
+        said = validated(Delivery, signed.document, "delivery")
+        entry = study.entry(said.owner)
+        if entry is not None and signed.opened("delivery", Delivery, key=entry.key).study == study.id:
+            delivered.add(said.owner)
+    if home.owner not in delivered or len(delivered) < study.minimum:
+        raise FederationError(
+            "The aggregator asks for the key of this owner's part before enough owners have delivered.",
+            "It gets none; nothing is charged. Ask its administrator.",
+        )
+
+
 def require_budget(home: OwnerHome, study: Study, source: OwnerSource) -> None:
     if study.seed is not None:
         return
     # Neither ε nor the status depends on the number of records, which is not known before the table is opened.
     purpose = study_purpose(home, study, source, 2 * study.k)
     try:
-        book = Ledger.inspect(source.ledger or home.default_ledger)
+        path = Path(source.ledger or home.default_ledger)
+        book = Ledger.inspect(path).copy()
         if any(
             entry.purpose.fingerprint == study.id and entry.state.charged for entry in book.entries.values()
         ):
             return  # paid for already: what was computed then is sent
+        count_held(home, book, path, but=study.id)
         book.afford(purpose)
     except BudgetExceeded:
         balance = book.balance(source.population)
@@ -216,7 +243,7 @@ def study_purpose(home: OwnerHome, study: Study, source: OwnerSource, records: i
         loss=loss_of(guarantee, study.charge(home.owner)),
         method=study.method,
         status=guarantee.status,
-        target=str((home.study(study.id) / "manifest.json").absolute()),
+        target=str((home.study(study.id) / (KEY if study.sealed else "manifest.json")).absolute()),
         fingerprint=study.id,
     )
 

@@ -6,16 +6,17 @@ import hashlib
 import json
 import secrets
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, NoReturn
 
 import httpx
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Manifest, Receipt
+from coterie.federation.documents.answers import Delivery, Manifest, Receipt
 from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
@@ -27,6 +28,7 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
+from coterie.federation.owner.holding import SECRET
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.keys import (
     Keys,
@@ -39,6 +41,14 @@ from coterie.federation.secrets.keys import (
 from coterie.table.hidden_files import write_whole
 
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
+
+
+class ClockOff(NotAccepted):
+    """This clock and the aggregator's differ by more than two minutes: it may be set at any time."""
+
+
+class Suspended(NotAccepted):
+    """The aggregator's administrator has suspended this owner, until further notice."""
 
 
 class AnswerFault(FederationError):
@@ -68,18 +78,16 @@ class Client:
         ca_bundle: Path | None = None,
         shown: Path | None = None,
     ) -> None:
-        context = authority_context(ca_bundle) if ca_bundle else pinned_context(tls)
-        if shown is not None:
-            show_certificate(context, shown)
-        # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
-        self._http = httpx.Client(base_url=url, verify=context, timeout=_PATIENCE, trust_env=True)
+        self._url, self._ca_bundle, self._shown = url, ca_bundle, shown
+        self._http = self._connected(tls)
         self._aggregator = aggregator
         self._keys = keys
-        self._session = session
+        self.session = session
         self._replaces = replaces
 
-    def get(self, target: str, *, patience: float = 60.0) -> Any:
-        return self.send("GET", target, b"", patience=patience)
+    def get(self, target: str, *, patience: float = 60.0, diary: str = "") -> Any:
+        extra = {wire.DIARY: diary} if diary else {}
+        return self.send("GET", target, b"", patience=patience, extra=extra)
 
     def post(self, target: str, content: Any = None) -> Any:
         return self.send("POST", target, b"" if content is None else canonical(content))
@@ -88,9 +96,16 @@ class Client:
         return self.send("PUT", target, body, kind=kind)
 
     def send(
-        self, method: str, target: str, body: bytes, *, kind: str = "application/json", patience: float = 60.0
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        *,
+        kind: str = "application/json",
+        patience: float = 60.0,
+        extra: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
-        headers = self.signed_headers(method, target, body)
+        headers = {**self.signed_headers(method, target, body), **extra}
         if body:
             headers["Content-Type"] = kind
         with _told():
@@ -101,16 +116,18 @@ class Client:
 
     def signed_headers(self, method: str, target: str, body: bytes) -> dict[str, str]:
         nonce, time = secrets.token_urlsafe(24), wire.stamp(wire.now())
-        text = wire.request_text(method, target, body, nonce, time, self._session, self._aggregator)
+        digest = sha256(body)
+        text = wire.request_text(method, target, digest, nonce, time, self.session, self._aggregator)
         headers = {
             wire.PROTOCOL: f"{wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}",
             wire.KEY: self._keys.public,
             wire.TIME: time,
             wire.NONCE: nonce,
+            wire.BODY: digest,
             wire.SIGNATURE: self._keys.sign("request", text),
         }
-        if self._session:
-            headers |= {wire.SESSION: self._session, wire.REPLACES: self._replaces}
+        if self.session:
+            headers |= {wire.SESSION: self.session, wire.REPLACES: self._replaces}
         return headers
 
     @contextmanager
@@ -137,6 +154,18 @@ class Client:
             _raise(status, content if isinstance(content, dict) else {})
         return content
 
+    def _connected(self, tls: str) -> httpx.Client:
+        context = authority_context(self._ca_bundle) if self._ca_bundle else pinned_context(tls)
+        if self._shown is not None:
+            show_certificate(context, self._shown)
+        # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
+        return httpx.Client(base_url=self._url, verify=context, timeout=_PATIENCE, trust_env=True)
+
+    def trust(self, tls: str) -> None:
+        """From now on these certificates (PEM, one or two), and no others."""
+        before, self._http = self._http, self._connected(tls)
+        before.close()
+
     def close(self) -> None:
         self._http.close()
 
@@ -149,7 +178,7 @@ class Client:
 
 def _raise(status: int, content: dict[str, Any]) -> NoReturn:
     problem, advice = str(content.get("problem", "")), str(content.get("advice", ""))
-    if status >= 500:
+    if status >= 500 or status in (408, 429):
         raise Unreachable(
             problem or f"The aggregator failed (status {status}).", advice or "Try again later."
         )
@@ -160,10 +189,12 @@ def _raise(status: int, content: dict[str, Any]) -> NoReturn:
             "Install the Coterie version that the aggregator's administrator names.",
         )
     if status == 401 and content.get("error") == "clock":
-        raise NotAccepted(
+        raise ClockOff(
             f"This clock says {content.get('yours')}, the aggregator's {content.get('ours')}.",
             "They may differ by two minutes: set the clock (NTP), then try again.",
         )
+    if status == 403 and content.get("error") == "suspended":
+        raise Suspended(problem, advice)
     if status == 401:
         raise NotAccepted(
             "The aggregator does not accept this owner's requests.",
@@ -227,7 +258,10 @@ def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None
     for number in missing:
         data = home.chunk(study, int(number)).read_bytes()
         client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
-    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal"), "receipt")
+    sealed = (home.study(study) / SECRET).exists()
+    said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
+    content = Signed.of(said, "delivery", home.keys).content() if sealed else None
+    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
     opened = receipt.opened("receipt", Receipt, key=home.aggregator)
     if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
         raise Untrusted(

@@ -14,6 +14,7 @@ from coterie.federation.errors import Conflict, Refused
 from coterie.federation.owner.answering import approve, opened_study
 from coterie.federation.owner.computing import finished
 from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.peers import own_fingerprint, shown_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.publication.ledger import Ledger
 from coterie.schema.attributes import Outside
@@ -96,6 +97,8 @@ def shown_study(home: OwnerHome, wanted: dict[str, Any]) -> dict[str, Any]:
         "identifier": study.identifier,
         "join": _JOINS[study.join] if study.join else None,
         "owners": [entry.owner for entry in study.roster],
+        "your_fingerprint": own_fingerprint(home),
+        "peers": shown_peers(home, study),
         "deadline": study.deadline,
         "seeded": study.seed is not None,
     }

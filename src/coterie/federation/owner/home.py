@@ -12,12 +12,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.signed import canonical
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
 from coterie.publication.ledger.book import first_broken, seal
@@ -71,6 +72,28 @@ class Journal:
     def diary(self) -> list[dict[str, Any]]:
         return [{"number": number, "seal": mark, **json.loads(text)} for number, text, mark in self._lines()]
 
+    def seal_of(self, number: int | None = None) -> tuple[int, str] | None:
+        """The number and seal of a line, or of the last one."""
+        query = "SELECT number, seal FROM diary WHERE number = coalesce(?, (SELECT max(number) FROM diary))"
+        with self._open() as connection:
+            row = connection.execute(query, (number,)).fetchone()
+        return None if row is None else (int(row[0]), str(row[1]))
+
+    def noted(self, event: str, since: datetime | None = None) -> list[dict[str, Any]]:
+        """The lines about one kind of event from a moment on; what counts against a limit is counted here."""
+        # Canonical JSON: quotes inside a value are escaped, so nothing but the event's own name is matched.
+        mark = f'%"event":{json.dumps(event)}%'
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT content FROM diary WHERE content LIKE ? ORDER BY number", (mark,)
+            ).fetchall()
+        found = [json.loads(text) for (text,) in rows]
+        return [
+            line
+            for line in found
+            if line["event"] == event and (since is None or moment(line["at"]) >= since)
+        ]
+
     def _lines(self) -> list[tuple[int, str, str]]:
         with self._open() as connection:
             return connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
@@ -112,7 +135,8 @@ def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
 
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
-JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"
+JOURNAL, _TLS_CLIENT, _TLS_NEXT = "journal.sqlite", "tls-client.pem", "tls-next.pem"
+_SESSIONS = 20
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -137,6 +161,24 @@ class OwnerHome:
         """This owner's TLS certificate and key, if its aggregator demands one."""
         path = self.folder / _TLS_CLIENT
         return path if path.exists() else None
+
+    def witness(self, number: int | None = None) -> str:
+        """A line of our diary, or the last one, for the aggregator to remember; empty if there is none."""
+        line = self.journal.seal_of(number)
+        return self.keys.witness_mark(*line) if line else ""
+
+    def trusted_tls(self) -> str:
+        """The certificate that was pinned at joining, and the one that the aggregator announced since."""
+        path = self.folder / _TLS_NEXT
+        return self.tls + (path.read_text() if path.exists() else "")
+
+    def learn_tls(self, certificate: str) -> bool:
+        """Keep a certificate that the aggregator announced in a signed answer; False if it is known."""
+        path = self.folder / _TLS_NEXT
+        if certificate == self.tls or (path.exists() and path.read_text() == certificate):
+            return False
+        keep_private(path, certificate.encode())
+        return True
 
     @property
     def policy_file(self) -> Path:
@@ -173,16 +215,23 @@ class OwnerHome:
 
     @contextmanager
     def running(self) -> Iterator[tuple[str, str]]:
-        """Be the one process that acts here: gives the name of this process and of the one before it."""
+        """Be the one process that acts here: gives the name of this process and of those before it."""
         lock = FileLock.take(self.folder / _LOCK, make=0o600)
         if lock is None:
             raise Conflict(f"Another process runs in {self.folder}.", "One is enough: stop the other first.")
         with lock:
             path = self.folder / _SESSION
-            previous = path.read_text().strip() if path.exists() else ""
+            # All since the last that the aggregator has answered: a process may be killed before it is heard.
+            earlier = path.read_text().split()[:_SESSIONS] if path.exists() else []
             session = secrets.token_urlsafe(24)
+            keep_private(path, "\n".join([session, *earlier]).encode())
+            yield session, ",".join(earlier)
+
+    def acknowledged(self, session: str) -> None:
+        """The aggregator answered this process: those before it need not be named again."""
+        path = self.folder / _SESSION
+        if path.exists() and path.read_text().split() != [session]:
             keep_private(path, session.encode())
-            yield session, previous
 
 
 def prepare(folder: Path) -> Keys:

@@ -79,6 +79,20 @@ def _by_name(content: object) -> object:
     return {name: {} for name in content} if isinstance(content, list | tuple) else content
 
 
+class Limit(Document):
+    """So many in so many days: even yes and no are answers."""
+
+    most: Annotated[int, Field(ge=1, le=100_000)]
+    days: Annotated[int, Field(ge=1, le=3660)]
+
+    def __str__(self) -> str:
+        return f"{self.most} in {self.days} days"
+
+
+STUDIES = Limit(most=30, days=30)  # of one aggregator, for which the table may be opened
+EXCHANGES = Limit(most=6, days=365)  # of blinded ids with one other owner
+
+
 class OwnerSource(Document):
     """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
 
@@ -96,6 +110,9 @@ class OwnerSource(Document):
     disjoint: bool = False
     # Signed with the answer: the number of rows of this table is no secret, and may be printed on the joined certificate.
     rows_public: bool = False
+    # Blinded ids: how many the other owner may bring (default: twice our own), and how many exchanges with it.
+    peer_ids: Annotated[int, Field(ge=1)] | None = None
+    exchanges: Limit = EXCHANGES
 
 
 class Policy(OwnerSource):
@@ -106,6 +123,8 @@ class Policy(OwnerSource):
     aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
     lifetime: Exact | None = None  # made in the ledger for the population if it has none yet
     blinded: bool = False  # allow that one other owner and we find out which people we have in common
+    studies: Limit = STUDIES
+    peers: dict[str, str] = Field(default_factory=dict)  # other owners → fingerprints (vertical studies)
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
     def require(self, study: Study, owner: str) -> None:

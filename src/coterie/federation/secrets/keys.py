@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import errno
 import hashlib
+import hmac
 import ipaddress
 import os
 import re
@@ -53,6 +54,11 @@ class Keys:
     def sealing_public(self) -> str:
         return as_text(self.sealing.public_key().public_bytes_raw())
 
+    def witness_mark(self, number: int, seal: str) -> str:
+        """A line of a diary for the other side to remember. Keyed: nobody else can guess what the line says."""
+        key = hashlib.sha256(b"coterie witness 1\n" + self.signing.private_bytes_raw()).digest()
+        return f"{number}:{hmac.digest(key, f'{number} {seal}'.encode(), 'sha256').hex()}"
+
     def sign(self, kind: str, content: bytes) -> str:
         return as_text(self.signing.sign(_framed(kind, content)))
 
@@ -84,6 +90,12 @@ def verify(key: str, kind: str, content: bytes, signature: str) -> bool:
 def fingerprint(key: str) -> str:
     """The same short name as on signed certificates (coterie.promise.signing)."""
     return "SHA256:" + hashlib.sha256(raw_key(key)).hexdigest()[:32]
+
+
+def peer_fingerprint(key: str, sealing_key: str) -> str:
+    """What owners compare with each other. Both keys: whoever swapped the second could read what is sealed to it."""
+    both = b"coterie owner 1\n" + raw_key(key) + raw_key(sealing_key)
+    return "SHA256:" + hashlib.sha256(both).hexdigest()[:32]
 
 
 def raw_key(key: str) -> bytes:

@@ -26,13 +26,14 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
     update,
 )
 from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
 from coterie.table.address import without_credentials
-from coterie.table.hidden_files import ensure_private
+from coterie.table.hidden_files import FileLock, ensure_private
 
 # The tables, as SQLAlchemy sees them.
 
@@ -56,6 +57,9 @@ owners = Table(
     Column("left", String(40)),
     Column("session", String(64)),
     Column("session_seen", String(40)),
+    Column("suspended", String(40)),
+    # The last line of the owner's own diary that it told us of: number and seal.
+    Column("witness", String(100)),
 )
 invitations = Table(
     "invitations",
@@ -83,6 +87,7 @@ studies = Table(
     # How often the aggregator itself failed in the present state; and, after too many, what to tell people.
     Column("faults", Integer, nullable=False, server_default="0"),
     Column("attention", Text),
+    Column("opening", String(40)),  # when all had delivered: since then owners give the keys of their parts
 )
 contributions = Table(
     "contributions",
@@ -96,6 +101,8 @@ contributions = Table(
     Column("reason", Text),
     Column("manifest", Text),
     Column("receipt", Text),
+    Column("delivery", Text),  # signed by the owner: its sealed part is here
+    Column("part_key", Text),  # what opens it; erased when the study has ended
     Column(
         "closed", String(40)
     ),  # when the owner said that it knows the end, and holds its copy if there is one
@@ -142,6 +149,7 @@ audit = Table(
 
 
 _WAIT_SECONDS = 30
+_SERVING = 0x436F746572696521  # the name of the advisory lock; PostgreSQL keeps them apart by database
 _SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
 
 
@@ -207,6 +215,24 @@ class Database:
                 driver.execute(f"PRAGMA busy_timeout = {_WAIT_SECONDS * 1000}")
         self.holds_erased = bool(busy)
 
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other process serves this database, wherever it runs; none can begin while this lasts."""
+        if self.engine.dialect.name == "sqlite":
+            lock = FileLock.take(Path(f"{self.engine.url.database}.lock"), make=0o600)
+            try:
+                yield lock is not None
+            finally:
+                if lock is not None:
+                    lock.let_go()
+            return
+        with self.engine.connect() as connection:
+            # A lock of the session: PostgreSQL lets it go when this connection ends, however that comes about.
+            held = connection.scalar(text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
+            connection.commit()
+            yield bool(held)
+            connection.scalar(text("SELECT pg_advisory_unlock(:name)"), {"name": _SERVING})
+
     def close(self) -> None:
         self.engine.dispose()
 
@@ -249,8 +275,24 @@ def _closed(change: Any) -> None:
     change.add_column("contributions", contributions.c.closed._copy())
 
 
+def _sealed_parts(change: Any) -> None:
+    """Parts are sealed until all have delivered; owners can be suspended; each side remembers the other's diary."""
+    for table, name in (
+        (owners, "suspended"),
+        (owners, "witness"),
+        (studies, "opening"),
+        (contributions, "delivery"),
+        (contributions, "part_key"),
+    ):
+        change.add_column(table.name, table.c[name]._copy())
+
+
 # What each version added to the tables of the one before.
-_ADDED: dict[str, Callable[[Any], None]] = {"0002": _attention_and_parcels, "0003": _closed}
+_ADDED: dict[str, Callable[[Any], None]] = {
+    "0002": _attention_and_parcels,
+    "0003": _closed,
+    "0004": _sealed_parts,
+}
 VERSION = max(_ADDED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,6 +22,7 @@ from coterie.publication.ledger.book import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
 
+_DIARY = re.compile(r"[0-9]{1,15}:[0-9a-f]{64}")
 GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
 
 
@@ -51,6 +53,8 @@ class Owner:
     key: str
     sealing_key: str
     left: str | None
+    suspended: str | None = None
+    witness: str | None = None
 
 
 def invite(connection: Connection, name: str, token: str, expires: str) -> None:
@@ -74,15 +78,26 @@ def enrol(connection: Connection, token: str, key: str, sealing_key: str) -> str
             "This key is another owner's already.",
             "Two owners cannot share a key: join in a new folder, which makes new ones. The invitation is still good.",
         )
-    taken = connection.execute(select(owners.c.id).where(owners.c.name == row.name)).first()
-    if taken is not None:
+    taken = connection.execute(select(owners).where(owners.c.name == row.name)).first()
+    if taken is not None and taken.left is None:
         return None
     connection.execute(
         update(invitations).where(invitations.c.token_hash == row.token_hash).values(used_by=key)
     )
-    connection.execute(
-        insert(owners).values(name=row.name, key=key, sealing_key=sealing_key, enrolled=stamp(now()))
-    )
+    values = {"key": key, "sealing_key": sealing_key, "enrolled": stamp(now())}
+    if taken is None:
+        connection.execute(insert(owners).values(name=row.name, **values))
+    else:
+        # It had left, and comes back with new keys. What it delivered is checked by the keys in those studies.
+        back = {
+            **values,
+            "left": None,
+            "session": None,
+            "session_seen": None,
+            "witness": None,
+            "suspended": None,
+        }
+        connection.execute(update(owners).where(owners.c.id == taken.id).values(**back))
     note(connection, "enrolled", owner=row.name, key=key)
     return str(row.name)
 
@@ -97,7 +112,11 @@ def owner_by_name(connection: Connection, name: str) -> Owner | None:
 
 def _owner(connection: Connection, condition: object) -> Owner | None:
     row = connection.execute(select(owners).where(condition)).first()  # type: ignore[arg-type]
-    return None if row is None else Owner(row.id, row.name, row.key, row.sealing_key, row.left)
+    return (
+        None
+        if row is None
+        else Owner(row.id, row.name, row.key, row.sealing_key, row.left, row.suspended, row.witness)
+    )
 
 
 def leave(connection: Connection, owner: Owner) -> None:
@@ -120,6 +139,7 @@ def fresh(connection: Connection, key: str, nonce: str) -> bool:
 def hold_session(connection: Connection, owner: Owner, session: str, replaces: str, *, busy: bool) -> bool:
     """Whether this process may act for the owner: it did so before, follows the one that did, or nobody does.
 
+    `replaces`: the processes before it, all ended; which of them was heard last it may not know.
     `busy`: the process before it has a request open at this moment, so it has not ended, whatever is claimed.
     """
     row = connection.execute(
@@ -128,12 +148,35 @@ def hold_session(connection: Connection, owner: Owner, session: str, replaces: s
     seen = stamp(now())
     if row.session not in (None, session):
         silent = moment(row.session_seen) < now() - timedelta(seconds=SESSION_SECONDS)
-        if not silent and (busy or replaces != row.session):
+        if not silent and (busy or row.session not in replaces.split(",")):
             return False
     connection.execute(
         update(owners).where(owners.c.id == owner.id).values(session=session, session_seen=seen)
     )
     return True
+
+
+def diary_head(connection: Connection) -> tuple[int, str]:
+    """Number and seal of the diary's last line."""
+    query = select(audit.c.number, audit.c.seal).order_by(audit.c.number.desc()).limit(1)
+    last = connection.execute(query).first()
+    return (last.number, last.seal) if last else (0, GENESIS)
+
+
+def keep_witness(connection: Connection, owner: Owner, told: str) -> None:
+    """How far the owner's diary has come. One that is shorter than we know does not replace it: it was restored."""
+    if not _DIARY.fullmatch(told) or told == owner.witness:
+        return
+    if owner.witness and int(told.partition(":")[0]) <= int(owner.witness.partition(":")[0]):
+        return
+    connection.execute(update(owners).where(owners.c.id == owner.id).values(witness=told))
+
+
+def begin_witness(connection: Connection, owner: Owner, told: str) -> None:
+    """After a restore that a person has dealt with: count from this line on."""
+    if _DIARY.fullmatch(told):
+        connection.execute(update(owners).where(owners.c.id == owner.id).values(witness=told))
+        note(connection, "rolled back", owner=owner.name)
 
 
 def current_session(connection: Connection, owner: Owner) -> str | None:
@@ -179,6 +222,15 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
             signed=signed.text(),
         )
     )
+    if step_complete(connection, parcel.study, owner, parcel.step):
+        note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
+
+
+def step_complete(connection: Connection, study: str, owner: int, step: ExchangeStep) -> bool:
+    """All parcels of one step of one owner are here."""
+    place = (parcels.c.study == study) & (parcels.c.owner == owner) & (parcels.c.step == step.value)
+    counts = list(connection.execute(select(parcels.c.count).where(place)).scalars())
+    return bool(counts) and len(counts) == counts[0]
 
 
 def parcel_text(

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
-from coterie.federation.documents.answers import Answer, Manifest
+from coterie.federation.documents.answers import Answer, Manifest, PartKey
 from coterie.federation.documents.signed import Signed, signed_from
-from coterie.federation.documents.states import ContributionState, StudyState, may_follow
+from coterie.federation.documents.states import ContributionState, StudyState, is_final, may_follow
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict
@@ -34,6 +34,7 @@ class StudyRow:
     changed: str
     faults: int
     attention: str | None
+    opening: str | None
 
     @property
     def release(self) -> dict[str, Any] | None:
@@ -53,6 +54,8 @@ class Contribution:
     reason: str | None
     manifest: str | None
     receipt: str | None
+    delivery: str | None
+    part_key: str | None
 
     def signed_answer(self, key: str) -> tuple[Signed, Answer]:
         assert self.answer is not None
@@ -62,6 +65,17 @@ class Contribution:
     def opened_manifest(self, key: str) -> Manifest:
         assert self.manifest is not None
         return signed_from(self.manifest).opened("manifest", Manifest, key=key)
+
+    def opened_key(self, key: str) -> PartKey | None:
+        """The key of a sealed part, once it is here."""
+        if self.part_key is None:
+            return None
+        return signed_from(self.part_key).opened("part key", PartKey, key=key)
+
+    def certificate_text(self, key: str) -> str:
+        """The owner's certificate about its part: in the manifest, or with the key of a sealed part."""
+        opened = self.opened_key(key)
+        return self.opened_manifest(key).certificate if opened is None else opened.certificate
 
 
 def add_study(connection: Connection, signed: Signed, study: Study) -> None:
@@ -103,9 +117,10 @@ def contributions_of(connection: Connection, study: str) -> list[Contribution]:
     return _contributions(connection, contributions.c.study == study)
 
 
-def contributions_by(connection: Connection, owner: int) -> list[Contribution]:
-    """All but those that the owner has closed."""
-    return _contributions(connection, (contributions.c.owner == owner) & contributions.c.closed.is_(None))
+def contributions_by(connection: Connection, owner: int, *, closed: bool = False) -> list[Contribution]:
+    """All but those that the owner has closed; or all."""
+    condition = contributions.c.owner == owner
+    return _contributions(connection, condition if closed else condition & contributions.c.closed.is_(None))
 
 
 def contribution(connection: Connection, study: str, owner: int) -> Contribution | None:
@@ -173,6 +188,41 @@ def close_contribution(connection: Connection, row: Contribution) -> None:
     )
     if done.rowcount:
         note(connection, "closed", study=row.study, owner=row.name)
+
+
+def begin_opening(connection: Connection, row: StudyRow) -> None:
+    """All have delivered: from now on owners give the keys of their parts, and nobody delivers any more."""
+    _set_study(connection, row, opening=stamp(now()))
+    note(connection, "opening", study=row.id)
+
+
+def keep_part_key(connection: Connection, row: Contribution, signed: Signed) -> None:
+    """Once: the part has one key."""
+    mine = (contributions.c.study == row.study) & (contributions.c.owner == row.owner)
+    done = connection.execute(
+        update(contributions).where(mine, contributions.c.part_key.is_(None)).values(part_key=signed.text())
+    )
+    if done.rowcount:
+        note(connection, "part key", study=row.study, owner=row.name)
+
+
+def keys_of_ended(connection: Connection) -> bool:
+    """Are there keys of parts whose study has ended? Nobody needs them any more."""
+    return (
+        connection.execute(select(contributions.c.study).where(_ended_with_key()).limit(1)).first()
+        is not None
+    )
+
+
+def forget_part_keys(connection: Connection) -> None:
+    connection.execute(update(contributions).where(_ended_with_key()).values(part_key=None))
+
+
+def _ended_with_key() -> ColumnElement[bool]:
+    ended = select(studies.c.id).where(
+        studies.c.state.in_([state.value for state in StudyState if is_final(state)])
+    )
+    return contributions.c.part_key.is_not(None) & contributions.c.study.in_(ended)
 
 
 def set_group_key(connection: Connection, study: str, lead: str, signed: Signed) -> None:

@@ -1,0 +1,178 @@
+"""coterie aggregator owners, invitations, rotate: who takes part, and which secrets are in use."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from typer import Argument, Option
+
+from coterie.cli.options import AsJson
+from coterie.cli.output import console, print_json, say, table_of
+from coterie.federation.aggregator.administration import (
+    cancel_invitations,
+    listed_invitations,
+    listed_owners,
+    remove,
+    rotate_tls,
+    rotate_token,
+    suspend,
+    use_next_tls,
+)
+from coterie.federation.aggregator.home import Aggregator
+
+owners = typer.Typer(help="List, suspend, resume and remove owners.", no_args_is_help=True)
+invitations = typer.Typer(help="List and cancel invitations.", no_args_is_help=True)
+rotate = typer.Typer(help="New status token, new TLS certificate.", no_args_is_help=True)
+
+Folder = Annotated[Path, Argument(metavar="FOLDER", help="The aggregator's folder, made by `init`.")]
+Database = Annotated[
+    str | None, Option(envvar="COTERIE_DATABASE", help="postgresql://… instead of SQLite in the folder.")
+]
+OwnerName = Annotated[str, Argument(metavar="OWNER", help="The owner's name.")]
+
+
+@owners.command("list")
+def list_command(folder: Folder, database: Database = None, as_json: AsJson = False) -> None:
+    """Everybody who has joined, with state and fingerprint.
+
+    Example: coterie aggregator owners list ./aggregator
+    """
+    with (
+        closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.database.reading() as connection,
+    ):
+        found = listed_owners(connection)
+    if as_json:
+        print_json({"owners": found})
+        return
+    rows = ((escape(o["owner"]), o["state"], o["fingerprint"], o["enrolled"], o["seen"] or "") for o in found)
+    console.print(table_of(rows, ("owner", "state", "fingerprint", "enrolled", "last seen")))
+
+
+def _change(folder: Path, database: str | None, owner: str, word: str, as_json: bool) -> None:
+    with (
+        closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.database.writing() as connection,
+    ):
+        if word == "removed":
+            remove(connection, owner)
+        else:
+            suspend(connection, owner, suspended=word == "suspended")
+    say({"owner": owner, "state": word}, f"{escape(owner)} is {word}.", as_json=as_json)
+
+
+@owners.command("suspend")
+def suspend_command(
+    folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
+) -> None:
+    """Answer this owner 403 until it is resumed. It keeps its identity, its place in studies, and waits.
+
+    Example: coterie aggregator owners suspend ./aggregator hospital-a
+    """
+    _change(folder, database, owner, "suspended", as_json)
+
+
+@owners.command("resume")
+def resume_command(
+    folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
+) -> None:
+    """Let a suspended owner in again.
+
+    Example: coterie aggregator owners resume ./aggregator hospital-a
+    """
+    _change(folder, database, owner, "active", as_json)
+
+
+@owners.command("remove")
+def remove_command(
+    folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
+) -> None:
+    """End an owner's key, as if it had left. It withdraws from what it has not delivered; its name can be invited again.
+
+    Example: coterie aggregator owners remove ./aggregator hospital-a
+    """
+    _change(folder, database, owner, "removed", as_json)
+
+
+@invitations.command("list")
+def list_invitations_command(folder: Folder, database: Database = None, as_json: AsJson = False) -> None:
+    """Invitations that nobody has used.
+
+    Example: coterie aggregator invitations list ./aggregator
+    """
+    with (
+        closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.database.reading() as connection,
+    ):
+        found = listed_invitations(connection)
+    if as_json:
+        print_json({"invitations": found})
+        return
+    rows = ((escape(i["owner"]), i["expires"], "expired" if i["expired"] else "open") for i in found)
+    console.print(table_of(rows, ("owner", "expires", "state")))
+
+
+@invitations.command("cancel")
+def cancel_invitations_command(
+    folder: Folder,
+    owner: Annotated[
+        str | None, Argument(metavar="OWNER", help="Whose; default: all that have expired.")
+    ] = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make open invitations of a name worthless; without a name, sweep those that have expired.
+
+    Example: coterie aggregator invitations cancel ./aggregator hospital-a
+    """
+    with (
+        closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.database.writing() as connection,
+    ):
+        count = cancel_invitations(connection, owner)
+    say({"cancelled": count}, f"Cancelled {count}.", as_json=as_json)
+
+
+@rotate.command("token")
+def token_command(folder: Folder, database: Database = None, as_json: AsJson = False) -> None:
+    """A new token for the status page and the metrics. All earlier tokens are worthless from now on.
+
+    Example: coterie aggregator rotate token ./aggregator
+    """
+    with (
+        closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.database.writing() as connection,
+    ):
+        token = rotate_token(connection, "rotated")
+    say(
+        {"status_token": token},
+        f"The new token is [bold]{escape(token)}[/]. It is shown only now.",
+        as_json=as_json,
+    )
+
+
+@rotate.command("tls")
+def tls_command(
+    folder: Folder,
+    use: Annotated[bool, Option("--use", help="Use the announced one now. Then start `serve` anew.")] = False,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Announce a new TLS certificate to the owners; with --use, some days later, put it in place.
+
+    Example: coterie aggregator rotate tls ./aggregator
+    """
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        if use:
+            use_next_tls(aggregator)
+            told = "In place. Start `coterie aggregator serve` anew."
+        else:
+            rotate_tls(aggregator)
+            told = (
+                "Announced. When every owner has been seen since (`owners list`), run this again with --use."
+            )
+    say({"state": "in use" if use else "announced"}, told, as_json=as_json)
