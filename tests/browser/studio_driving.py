@@ -218,15 +218,14 @@ class Page:
         self._press(lambda: self.field(label))
 
     def _press(self, find: Callable[[], Any]) -> None:
-        """Find, bring into view and click; again if a refreshed part of the page took the element away before the click."""
+        """Bring into view and click; find it again if the page replaced it before it was in view."""
 
-        def press() -> bool:
+        def in_view() -> Any:
             element = find()
             self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-            element.click()
-            return True
+            return element
 
-        lasting(press)
+        until(in_view, "an element that stays while it is brought into view").click()
 
     def submit(self, words: str) -> None:
         """Click, and wait until the next page has come."""

@@ -59,6 +59,7 @@ OUTPUT = {
 # Services that no function stands for: the aggregator and the owner are processes.
 SERVICES = {
     "aggregator.py": "coterie.federation",
+    "aggregator_administration.py": "coterie.federation",
     "owner.py": "coterie.federation",
     "federation_output.py": "coterie.federation",
 }

@@ -266,48 +266,28 @@ SAID = {
 def _checked(facts: DossierFacts) -> DossierSection:
     made, audit = facts.certificate, facts.audit
     signed = "Verified, signed" if made.signature is not None else "Verified, not signed"
-    rows = [
-        (
-            DossierCell("Certificate against the released file"),
-            DossierCell(signed, OK),
-            DossierCell(day(facts.made)),
-        )
-    ]
+    rows = [_check("Certificate against the released file", signed, OK, day(facts.made))]
     if audit is None:
-        rows.append((DossierCell("Attacks on this release"), DossierCell("Not made", WARN), DossierCell("–")))
+        rows.append(_check("Attacks on this release", "Not made", WARN))
     else:
         level = Level(audit["level"])
         control = f"{audit['control']:,} people held back" if audit["control"] else "no control group"
         if facts.public:
             control = "with a control group" if audit["control"] else "no control group"
         tried = f"Audit: {counted(len(audit['findings']), 'attack')}, {control}"
-        rows.append(
-            (
-                DossierCell(tried),
-                DossierCell(SAID[level], TONES[level]),
-                DossierCell(day(str(audit.get("made", "")))),
-            )
-        )
+        rows.append(_check(tried, SAID[level], TONES[level], day(str(audit.get("made", "")))))
     if made.rules:
         kept = f"{len(made.rules)} of {len(made.rules)} kept"
-        rows.append(
-            (
-                DossierCell("Public rules that every row must keep"),
-                DossierCell(kept, OK),
-                DossierCell(day(made.issued)),
-            )
-        )
+        rows.append(_check("Public rules that every row must keep", kept, OK, day(made.issued)))
     if facts.evaluation is not None:
-        rows.append(
-            (
-                DossierCell("Comparison with the original"),
-                DossierCell("Made: see section 4", PLAIN),
-                DossierCell("–"),
-            )
-        )
+        rows.append(_check("Comparison with the original", "Made: see section 4", PLAIN))
     return DossierSection(
         "What was checked", (DossierTable(("Check", "Result", "Date"), tuple(rows), (0.52, 0.3, 0.18)),)
     )
+
+
+def _check(what: str, result: str, tone: str, when: str = "–") -> tuple[DossierCell, ...]:
+    return DossierCell(what), DossierCell(result, tone), DossierCell(when)
 
 
 def _figures(facts: DossierFacts) -> list[DossierSection]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import secrets
 import shutil
 from typing import Any
@@ -24,6 +23,7 @@ from coterie.federation.secrets.keys import peer_fingerprint
 from coterie.federation.storage.database import audit, contributions, invitations, owners, studies, tokens
 from coterie.federation.storage.parties import Owner, add_token, leave, note, owner_by_name
 from coterie.federation.storage.studies import contributions_by, move_contribution
+from coterie.table.hidden_files import put_file
 
 log = logging.getLogger("coterie.aggregator")
 
@@ -123,7 +123,7 @@ def use_next_tls(aggregator: Aggregator) -> None:
             "No new TLS certificate was announced.", "First: coterie aggregator rotate tls FOLDER"
         )
     for name in (tls.KEY, tls.CERTIFICATE):
-        os.replace(folder / name, aggregator.folder / name)
+        put_file(folder / name, aggregator.folder / name)
     shutil.rmtree(folder)
     with aggregator.database.writing() as connection:
         note(connection, "new TLS certificate in use")

@@ -40,7 +40,7 @@ from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import check_signature
 from coterie.schema.exact import as_text
 from coterie.table.digest import file_sha256
-from coterie.table.hidden_files import make_durable, put_file
+from coterie.table.hidden_files import make_durable, put_file, put_folder
 
 _PILE_BYTES = 48 * 1024 * 1024
 
@@ -303,7 +303,7 @@ def put_aside(aggregator: Aggregator, part: Contribution) -> None:
     chunks = aggregator.chunk(part.study, part.owner, 0).parent
     if chunks.exists():
         shutil.rmtree(place, ignore_errors=True)
-        chunks.rename(place)
+        put_folder(chunks, place)
     with aggregator.database.writing() as connection:
         note(connection, "quarantined", study=part.study, owner=part.name)
 
