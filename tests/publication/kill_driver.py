@@ -40,6 +40,7 @@ class Way:
     """One caller of the mechanism: what it needs before, what it does, and what it does when it is run again."""
 
     loaded: tuple[str, ...] = ("pandas", "coterie.publication.protect")  # once here, not in every child
+    leaving = "out.csv"  # what nobody may have before it is charged
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,9 +94,10 @@ class Statistics(Way):
 
 
 class Owner(Way):
-    """An owner of a federated study computes its part."""
+    """An owner of a federated study computes its sealed part, and charges for the key that opens it."""
 
     loaded = (*Way.loaded, "coterie.federation.owner.computing")
+    leaving = "part-key.json"
 
     def prepare(self) -> None:
         from coterie.federation.documents.signed import Signed
@@ -126,7 +128,7 @@ class Owner(Way):
         from coterie.federation.documents.signed import signed_from
         from coterie.federation.documents.study import Study
         from coterie.federation.owner.answering import prepare_table
-        from coterie.federation.owner.computing import contribute, settle_ledger
+        from coterie.federation.owner.computing import charged_key, contribute, finished, settle_ledger
         from coterie.federation.owner.home import OwnerHome
         from coterie.federation.owner.policy import OwnerSource
 
@@ -136,7 +138,9 @@ class Owner(Way):
             data=str(self.folder / "people.csv"), population="people", ledger=str(self.ledger)
         )
         settle_ledger(home, source)
-        contribute(home, study, source, prepare_table(study, "first", source), None, lambda: None)
+        if finished(home, study.id) is None:
+            contribute(home, study, source, prepare_table(study, "first", source), None, lambda: None)
+        charged_key(home, study, source)
 
 
 class Studio(Way):
@@ -193,7 +197,7 @@ def check(way: Way, *, finished: bool) -> None:
     there = [_digest(Path(part.target)) == part.sha256 for part in parts]
     assert there == sorted(there, reverse=True), "data without what stands before them"
     if not charged:
-        visible = [path for path in way.folder.rglob("*") if path.name in ("out.csv", "manifest.json")]
+        visible = way.folder.rglob(way.leaving)
         assert all(path.read_bytes() == OLD for path in visible), "data are visible without a charge"
     if finished:
         balance = book.balance("people")
@@ -203,7 +207,9 @@ def check(way: Way, *, finished: bool) -> None:
         assert parts, "nothing was released"
         assert all(there), "not all of it is in place"
         left = [
-            path.name for path in way.folder.rglob("*") if path.name.endswith((".tmp", ".lock", "-journal"))
+            path.name
+            for path in way.folder.rglob("*")
+            if path.name.endswith((".tmp", ".lock", "-journal", "held.json"))
         ]
         left = [name for name in left if name != "agent.lock"]
         assert left == [], f"left behind: {left}"
