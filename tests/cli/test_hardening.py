@@ -220,5 +220,16 @@ def test_near_misses_in_a_schema() -> None:
         Schema.load({"attributes": {"x": {"role": "protct"}}})
     with pytest.raises(SchemaError, match="upper: this entry is missing"):
         Schema.load({"attributes": {"x": {"role": "protect", "domain": {"lower": 1}}}})
-    with pytest.raises(SchemaError, match="domain is not a mapping"):
-        Schema.load({"attributes": {"x": {"role": "protect", "domain": 3}}})
+    for domain in (3, ["a", "b"], {"labels": ["a", "b"]}):
+        with pytest.raises(SchemaError, match=r"Labels stand in categories: \{labels"):
+            Schema.load({"attributes": {"x": {"role": "protect", "domain": domain}}})
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("number", "continuous"), ("Float", "continuous"), ("category", "categorical"), ("text", "categorical"),
+     ("int", "integer"), ("bool", "boolean"), ("datetime", "timestamp")],
+)  # fmt: skip
+def test_types_by_the_names_of_other_tools(said: str, meant: str) -> None:
+    with pytest.raises(SchemaError, match=f"Write `{meant}`"):
+        Schema.load({"attributes": {"x": {"role": "protect", "type": said}}})

@@ -243,9 +243,15 @@ def _attribute(name: str, content: object) -> Attribute:
     domain, categories = content.get("domain"), content.get("categories")
     if isinstance(domain, Mapping) and domain.get("lower") is None and domain.get("upper") is None:
         content = {**content, "domain": None}  # a draft whose bounds are still open
-    for entry, example in (("domain", "{lower: 0, upper: 100}"), ("categories", "{labels: [a, b]}")):
-        if content.get(entry) is not None and not isinstance(content[entry], Mapping | list):
-            raise SchemaError(f"Attribute '{name}': {entry} is not a mapping.", f"Write {entry}: {example}.")
+    if domain is not None and (not isinstance(domain, Mapping) or "labels" in domain):
+        raise SchemaError(
+            f"Attribute '{name}': domain does not say `lower` and `upper`.",
+            "Write domain: {lower: 0, upper: 100} for numbers and dates. Labels stand in categories: {labels: [a, b]}.",
+        )
+    if categories is not None and not isinstance(categories, Mapping | list):
+        raise SchemaError(
+            f"Attribute '{name}': categories is not a mapping.", "Write categories: {labels: [a, b]}."
+        )
     if isinstance(categories, list):
         content = {**content, "categories": {"labels": categories}}
     if isinstance(content.get("categories"), Mapping):
@@ -287,9 +293,20 @@ def _advice(error: ValidationError) -> str:
     fault = error.errors(include_url=False)[0]
     if fault["type"] == "enum":
         known = re.findall(r"'([^']*)'", str(fault.get("ctx", {}).get("expected", "")))
-        return nearest(str(fault["input"]), known)
+        meant = _OTHER_WORDS.get(str(fault["input"]).lower())
+        return f"Write `{meant}`." if meant in known else nearest(str(fault["input"]), known)
     return "Correct its entry."
 
+
+# What types are called elsewhere.
+_OTHER_WORDS = {
+    **dict.fromkeys(("number", "numeric", "float", "real", "double", "decimal"), "continuous"),
+    **dict.fromkeys(("category", "nominal", "factor", "string", "str", "text", "enum"), "categorical"),
+    **dict.fromkeys(("int", "whole", "count"), "integer"),
+    **dict.fromkeys(("bool", "logical", "binary", "flag"), "boolean"),
+    **dict.fromkeys(("ordered", "scale", "likert"), "ordinal"),
+    **dict.fromkeys(("datetime", "time"), "timestamp"),
+}
 
 # What pydantic says in its own terms, in ours.
 _PLAIN_WORDS = {
