@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import shutil
+import signal
 import subprocess
 from typing import Any
 
@@ -53,7 +55,10 @@ def test_a_copied_folder(shared: Any) -> None:
 
     until(polls, "the first process to be heard")
     copy = shared.root / "copy"
+    first.send_signal(signal.SIGSTOP)  # or files of its database would come and go while they are copied
+    os.waitpid(first.pid, os.WUNTRACED)
     shutil.copytree(home.folder, copy, ignore=shutil.ignore_patterns("run.log"))
+    first.send_signal(signal.SIGCONT)
     words = command("owner", "run", "--home", str(copy), "--json")
     second = subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     shared.processes.append(second)
