@@ -3,50 +3,59 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from coterie.comparison.compare import sample_schema, synthetic_sample
+from coterie.comparison.invented import invented_people, trial_schema
 from coterie.errors import CoterieError, ParameterError, nearest
-from coterie.evaluation.evaluation import evaluate
+from coterie.evaluation import get_measure
+from coterie.evaluation.measure import DESTROYED, Pair, Settings, bring_together
+from coterie.evaluation.tables import cells_of, combinations_of
 from coterie.methods import get_method, list_methods
-from coterie.methods.guarantee import Status
-from coterie.promise.posterior import odds_in_words
+from coterie.methods.guarantee import Guarantee, Status
+from coterie.promise.posterior import DP, likely_loss, most_sure, odds_in_words, share_in_words
+from coterie.promise.terms import forecast
 from coterie.publication.protect import protect
-from coterie.schema.attributes import Schema
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.document import as_schema
-from coterie.schema.exact import Number, brief, parse_epsilon
+from coterie.schema.exact import Number, as_text, brief, parse_epsilon
 from coterie.table.reading import as_table
 
 # What people do with released rows, and the measure that tells what it costs them. All of them mean the same for rows of
 # persons and for synthetic rows.
 PURPOSES = {
-    "distributions": ("jensen-shannon", "distributions of single columns"),
-    "relations": ("two-way", "tables of two columns"),
-    "models": ("two-way", "tables of two columns, on which regressions and classifiers rest"),
-    "rows": ("range-queries", "counts of people with several properties"),
+    "distributions": ("one-way", "distributions of single columns"),
+    "relations": ("associations", "relations between two columns"),
+    "models": ("models", "regressions and classifiers"),
+    "rows": ("three-way", "counts of people with several properties"),
 }
-# Up to which value a measure earns a word; above the last one the purpose is lost.
-_WORDS = {
-    "jensen-shannon": ((0.02, "close to the original"), (0.1, "changed in places"), (0.3, "clearly changed")),
-    "two-way": ((0.1, "close to the original"), (0.25, "changed in places"), (0.45, "clearly changed")),
-    "range-queries": ((0.1, "close to the original"), (0.5, "changed in places"), (2.0, "clearly changed")),
-}
+_STRENGTHS = tuple(Fraction(text) for text in ("1/2", "1", "2", "4"))  # ε shown beside the one asked for
 _MOST_INVENTED = 20_000  # more records only make the figures better
 _FEWEST = 50
+_RUNS = 2
 _ACCEPTABLE = (Status.CONDITIONAL, Status.HEURISTIC, Status.REFUTED, Status.NONE)
+_OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
+_BINS = 8
+_SAVED = 0.8
 
 
-def in_words(measure: str, value: float) -> str:
-    """The word for an error, by the stated thresholds."""
-    return next((word for most, word in _WORDS[measure] if value <= most), "destroyed")
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What a release costs, measured on invented people. Shares are off by so many points 9 times in 10."""
+
+    shares: float  # of one answer (numbers in eighths)
+    cells: float  # of a cell of a two-way table
+    averages: float  # of a number, in percent of its range
+    distributions: str
+    relations: str
+    models: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,13 +64,32 @@ class RecommendedRelease:
 
     method: str
     status: str
+    epsilon: str
+    delta: str | None
     promise: str
     error: float
     words: str
     k: int | None
+    accuracy: Accuracy
 
     def __repr__(self) -> str:
-        return f"<RecommendedRelease {self.method}: {self.status}, {self.words} ({self.error:.3g})>"
+        return f"<RecommendedRelease {self.choice}: {self.status}, {self.words} ({self.error:.3g})>"
+
+    @property
+    def choice(self) -> str:
+        delta = "" if self.delta is None else f" and δ = {self.delta}"
+        return f"{self.method} at ε = {self.epsilon}{delta}"
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseStrength:
+    """The recommended method at another ε: what somebody can become sure of, and what the rows would be worth."""
+
+    epsilon: str
+    at_most_sure: str  # who was 50 % sure before
+    shares: float
+    error: float
+    words: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,20 +103,23 @@ class Recommendation:
     invented: int
     best: RecommendedRelease
     runner_up: RecommendedRelease | None
+    strengths: tuple[PromiseStrength, ...]
+    at_most: int | None  # of the privacy unit: the one to write into the schema
+    units: Mapping[int, float]  # what was tried for it, and the distance of two-way tables
     avoid: Mapping[str, str]  # methods, and why not
     notes: tuple[str, ...]
     command: str
     python: str
 
     def __repr__(self) -> str:
-        return f"<Recommendation for {self.purpose}: {self.best.method} at ε = {self.epsilon}, {self.best.words}>"
+        return f"<Recommendation for {self.purpose}: {self.best.choice}, {self.best.words}>"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
-        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("best", "runner_up"):
-            choice = plain[name]
-            plain[name] = choice and {field: getattr(choice, field) for field in RecommendedRelease.__slots__}
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        plain |= {name: plain[name] and asdict(plain[name]) for name in ("best", "runner_up")}
+        plain["strengths"] = [asdict(one) for one in self.strengths]
+        plain["units"] = {str(size): error for size, error in self.units.items()}
         return {**plain, "avoid": dict(self.avoid), "notes": list(self.notes)}
 
 
@@ -99,6 +130,8 @@ def recommend(
     purpose: str = "relations",
     epsilon: Number = 1,
     records: int | None = None,
+    unit_size: float | None = None,
+    target: str | None = None,
     accept: str | Sequence[str] = (),
     table: str | None = None,
     query: str | None = None,
@@ -121,6 +154,10 @@ def recommend(
     records : int, optional
         About how many records there are, from public knowledge. Needed where the schema declares a privacy unit: the number
         of rows is private then.
+    unit_size : float, optional
+        How many rows a unit has on average, from public knowledge (a census). With it `at_most` of the unit is chosen, too.
+    target : str, optional
+        The attribute that readers will predict.
     accept : str or sequence of str, optional
         Promises to consider beside proved ones, by name: "conditional", "heuristic", "refuted" or "none".
     table, query : str, optional
@@ -134,7 +171,8 @@ def recommend(
     Raises
     ------
     ParameterError
-        If the purpose or an accepted promise is unknown, or the number of records is not known.
+        If the purpose or an accepted promise is unknown, the number of records is not known, or no method keeps its promise
+        with this schema (because bounds were taken from the data, say).
     SchemaError
         If the schema is incomplete.
 
@@ -150,61 +188,40 @@ def recommend(
     accepted = _accepted(accept)
     budget = parse_epsilon(epsilon)
     described = as_schema(schema)
-    known = _records(data, described, records, table, query)
-    invented = min(known, _MOST_INVENTED)
-    rest = sample_schema(described)
-    rows = _related(synthetic_sample(rest, invented))
-    measure, meaning = PURPOSES[purpose]
-    tried, avoid = [], {}
-    for name, about in list_methods().items():
-        status = Status(about["status"])
-        if status is not Status.PROVED and status not in accepted:
-            avoid[name] = f"{status.value}: {about['why']}"
-            continue
-        if not get_method(name).adds_noise and Status.NONE not in accepted:
-            avoid[name] = "no noise: k-anonymity does not limit what an attacker with knowledge can learn"
-            continue
-        if purpose != "distributions" and get_method(name).synthesis is not None:
-            avoid[name] = "sorted lists of single columns, not rows"
-            continue
-        try:
-            tried.append(_tried(name, rows, rest, budget, measure))
-        except CoterieError as error:
-            avoid[name] = f"does not fit this table: {error.problem}"
-    if not tried:
+    if target is not None and target not in [attribute.name for attribute in described.protected]:
         raise ParameterError(
-            "No method with an accepted promise fits this table.", "See `coterie methods`, and --accept."
+            f"The target '{target}' is no protected attribute.",
+            nearest(target, [attribute.name for attribute in described.protected]),
         )
-    tried.sort(key=lambda choice: choice.error)  # all have a promise that is proved, or accepted by name
-    best = tried[0]
-    text = brief(budget)
-    k = "" if best.k is None else f" --k {best.k}"
-    notes = [
-        f"Tried on {invented:,} invented people with your columns, for {meaning}; a real table may differ.",
-        *_unit_notes(described),
-    ]
-    if best.words == "destroyed":
-        notes.append(
-            "Even the best release loses what you want it for. Publish statistics instead (`coterie stats`), or "
-            "protect fewer columns."
-        )
-    named = schema if isinstance(schema, str | Path) else "schema.yaml"
-    source = data if isinstance(data, str | Path) else "data.csv"
+    known = _records(data, described, records, table, query)
+    trial = _Trial(described, min(known, _MOST_INVENTED), unit_size, PURPOSES[purpose][0], target)
+    units: dict[int, float] = {}
+    if described.unit is not None and unit_size is not None:
+        units = trial.try_units(budget, unit_size)
+        trial = trial.with_at_most(min(units, key=units.__getitem__))
+    tried, avoid = _tried(trial, accepted, budget, known, rows_only=purpose != "distributions")
+    best = _best(tried)
+    others = [choice for choice in tried if choice is not best]
+    if best.status != Status.PROVED:  # somebody accepted less: what a proof would cost stands beside it
+        others = [choice for choice in others if choice.status == Status.PROVED] or others
+    runner_up = min(others, key=lambda choice: choice.error, default=None)
+    strengths = trial.strengths(best, sorted({*_STRENGTHS, budget}))
+    notes = _notes(trial, best, tried, strengths, unit_size, PURPOSES[purpose][1])
     return Recommendation(
         purpose=purpose,
-        measure=measure,
-        epsilon=text,
+        measure=trial.measure,
+        epsilon=brief(budget),
         records=known,
-        invented=invented,
+        invented=trial.records,
         best=best,
-        runner_up=tried[1] if len(tried) > 1 else None,
+        runner_up=runner_up,
+        strengths=strengths,
+        at_most=None if trial.schema.unit is None else trial.schema.unit.at_most,
+        units=units,
         avoid=avoid,
-        notes=tuple(notes),
-        command=f"coterie protect {source} --schema {named} --method {best.method} --epsilon {text}{k} --output out.csv",
-        python=(
-            f'coterie.protect(table, schema, method="{best.method}", epsilon="{text}"'
-            f'{"" if best.k is None else f", k={best.k}"}).write("out.csv")'
-        ),
+        notes=notes,
+        command=_command(data, schema, best, target, table, query),
+        python=_python(best, target),
     )
 
 
@@ -231,35 +248,302 @@ def _records(data: Any, schema: Schema, records: int | None, table: str | None, 
     return known
 
 
-def _tried(name: str, rows: pa.Table, schema: Schema, epsilon: Fraction, measure: str) -> RecommendedRelease:
-    method = get_method(name)
-    k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(rows.num_rows))
-    release = protect(rows, schema, method=name, epsilon=epsilon if method.adds_noise else None, k=k, seed=1)
-    found = evaluate(rows, release.data, schema, measures=[measure], shuffled=True).measures[measure]
-    error = math.inf if found.value is None else float(found.value)
-    promise = odds_in_words(release.guarantee)
-    status = list_methods()[name]["status"]
-    return RecommendedRelease(name, str(status), promise, error, in_words(measure, error), k)
+@dataclass(frozen=True)
+class _Trial:
+    """Invented people, and what a release of them is worth."""
+
+    described: Schema
+    records: int
+    unit_size: float | None
+    measure: str
+    target: str | None
+    at_most: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit_size is not None and not 1 <= self.unit_size < 1000:
+            raise ParameterError(
+                "A unit has at least one row on average.", "Give for example 2.3 (--unit-size)."
+            )
+        schema = trial_schema(self.described, self.at_most)
+        size = self.unit_size or (schema.unit.at_most if schema.unit is not None else 1)
+        object.__setattr__(self, "schema", schema)
+        object.__setattr__(self, "people", invented_people(schema, self.records, size))
+
+    schema: Schema = None  # type: ignore[assignment]
+    people: pa.Table = None
+
+    def with_at_most(self, at_most: int) -> _Trial:
+        return replace(self, at_most=at_most)
+
+    def pairs(self, method: str, epsilon: Fraction, delta: str | None, k: int | None) -> list[Pair]:
+        recipe = get_method(method)
+        target = self.target if recipe.whole_table is not None else None
+        found = []
+        for seed in range(1, _RUNS + 1):
+            made = protect(
+                self.people,
+                self.schema,
+                method=method,
+                epsilon=epsilon if recipe.adds_noise else None,
+                delta=delta,
+                k=k,
+                target=target,
+                seed=seed,
+            )
+            found.append(bring_together(self.people, made.table, self.schema, shuffled=True))
+        return found
+
+    def value(self, pairs: Sequence[Pair], measure: str) -> float:
+        settings = Settings(target=self.target)
+        values = [get_measure(measure).compute(pair, settings).value for pair in pairs]
+        return float(np.mean([math.inf if value is None else value for value in values]))
+
+    def word(self, pairs: Sequence[Pair], measure: str) -> str:
+        settings = Settings(target=self.target)
+        results = [get_measure(measure).compute(pair, settings) for pair in pairs]
+        luck = float(np.mean([result.details.get("by_sampling", 0.0) for result in results]))
+        return get_measure(measure).word(self.value(pairs, measure), luck)
+
+    def try_units(self, epsilon: Fraction, unit_size: float) -> dict[int, float]:
+        """By at_most: the distance of two-way tables, which sees both the noise and the rows that are left out."""
+        sizes = sorted({max(1, round(unit_size * times)) for times in _OF_TYPICAL})
+        return {
+            size: self.with_at_most(size).value(
+                self.with_at_most(size).pairs("dp-synthetic", epsilon, None, None), "two-way"
+            )
+            for size in sizes
+        }
+
+    def released(
+        self, method: str, epsilon: Fraction, delta: str | None, k: int | None, guarantee: Guarantee
+    ) -> RecommendedRelease:
+        pairs = self.pairs(method, epsilon, delta, k)
+        shares, cells, averages = (float(np.mean(one)) for one in zip(*map(_points, pairs), strict=True))
+        accuracy = Accuracy(
+            shares,
+            cells,
+            averages,
+            *(self.word(pairs, measure) for measure in ("one-way", "associations", "models")),
+        )
+        return RecommendedRelease(
+            method,
+            guarantee.status.value,
+            brief(epsilon),
+            delta,
+            odds_in_words(guarantee),
+            self.value(pairs, self.measure),
+            self.word(pairs, self.measure),
+            k,
+            accuracy,
+        )
+
+    def strengths(
+        self, best: RecommendedRelease, epsilons: Sequence[Fraction]
+    ) -> tuple[PromiseStrength, ...]:
+        method = get_method(best.method)
+        if not method.adds_noise:
+            return ()
+        found = []
+        for epsilon in epsilons:
+            guarantee = forecast(self.promised, method, epsilon, best.k, delta=best.delta)
+            if guarantee.model != DP or guarantee.status is not Status.PROVED:
+                return ()
+            pairs = self.pairs(best.method, epsilon, best.delta, best.k)
+            found.append(
+                PromiseStrength(
+                    brief(epsilon),
+                    share_in_words(most_sure(likely_loss(guarantee))),
+                    float(np.mean([_points(pair)[0] for pair in pairs])),
+                    self.value(pairs, self.measure),
+                    self.word(pairs, self.measure),
+                )
+            )
+        return tuple(found)
+
+    @property
+    def promised(self) -> Schema:
+        """The schema that a promise is about: as it was given, with the unit as it was chosen."""
+        unit = self.described.unit
+        if unit is None or self.at_most is None:
+            return self.described
+        chosen = unit.model_copy(update={"at_most": self.at_most})
+        return self.described.model_copy(update={"unit": chosen})
 
 
-def _related(rows: pa.Table) -> pa.Table:
-    """The invented columns with relations between them: each is sorted along half of a common score."""
-    draw = np.random.Generator(np.random.PCG64(7))
-    common = draw.normal(size=rows.num_rows)
-    columns = {}
-    for name in rows.column_names:
-        column = rows[name].combine_chunks()
-        place = np.argsort(np.argsort(common + draw.normal(size=rows.num_rows)))
-        columns[name] = column.take(pc.sort_indices(column)).take(pa.array(place))
-    return pa.table(columns)
-
-
-def _unit_notes(schema: Schema) -> list[str]:
-    if schema.unit is None:
-        return [
-            "Every row counts as one person. If people or households have several rows, declare `unit:` first."
-        ]
-    return [
-        f"at_most is {schema.unit.at_most}. The noise grows with it: choose it near the typical size of a "
-        f"{schema.unit.column}, from public knowledge, not the largest."
+def _points(pair: Pair) -> tuple[float, float, float]:
+    """How far shares, cells and averages are off: the ninth of ten. In points, and in percent of a range."""
+    cells = {name: cells_of(column, pair.released[name], _BINS, 20) for name, column in pair.original.items()}
+    single, double = [], []
+    for part in cells.values():
+        single.append(_apart(part.before, part.after, part.size))
+    for one, other in combinations_of(list(cells), min(2, len(cells)), 200, 0) if len(cells) > 1 else ():
+        first, second = cells[one], cells[other]
+        codes = (first.before * second.size + second.before, first.after * second.size + second.after)
+        double.append(_apart(*codes, first.size * second.size))
+    means = [
+        100
+        * abs(np.nanmean(pair.after(name)) - np.nanmean(pair.before(name)))
+        / (domain.upper - domain.lower)
+        for name in pair.numeric
+        if (domain := pair.domain(name)).upper > domain.lower
+        and not np.isnan(pair.after(name)).all()
+        and not np.isnan(pair.before(name)).all()
     ]
+    return tuple(
+        float(np.quantile(np.concatenate(values), 0.9)) if values else 0.0
+        for values in (single, double, [np.array(means)] if means else [])
+    )  # type: ignore[return-value]
+
+
+def _apart(before: Any, after: Any, size: int) -> np.ndarray:
+    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (before, after)]
+    return 100 * np.abs(shares[0] - shares[1])[(shares[0] + shares[1]) > 0]
+
+
+def _tried(
+    trial: _Trial, accepted: set[Status], epsilon: Fraction, records: int, *, rows_only: bool
+) -> tuple[list[RecommendedRelease], dict[str, str]]:
+    """All choices whose promise is proved for this very schema, or accepted by name; and why not the others."""
+    tried: list[RecommendedRelease] = []
+    avoid: dict[str, str] = {}
+    weakened = ""
+    for name, about in list_methods().items():
+        method, known = get_method(name), Status(about["status"])
+        if known is not Status.PROVED and known not in accepted:
+            avoid[name] = f"{known.value}: {about['why']}"
+            continue
+        if rows_only and method.synthesis is not None:
+            avoid[name] = "sorted lists of single columns, not rows"
+            continue
+        k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))
+        try:
+            for delta in (None, _delta(records)) if method.whole_table is not None else (None,):
+                guarantee = forecast(trial.promised, method, epsilon, k, delta=delta)
+                if guarantee.status is Status.PROVED and guarantee.model != DP:
+                    if Status.NONE not in accepted:
+                        avoid[name] = (
+                            "no noise: k-anonymity does not limit what an attacker with knowledge can learn"
+                        )
+                        break
+                elif guarantee.status is not Status.PROVED and guarantee.status not in accepted:
+                    known = Status(about["status"])
+                    avoid[name] = f"{guarantee.status.value}: {about['why']}"
+                    if known is Status.PROVED:
+                        weakened = avoid[name] = (
+                            f"{guarantee.status.value} with this schema: {guarantee.label}"
+                        )
+                    break
+                tried.append(trial.released(name, epsilon, delta, k, guarantee))
+        except CoterieError as error:
+            avoid[name] = f"does not fit this table: {error.problem}"
+    if not tried:
+        named = [attribute.name for attribute in trial.described.protected if attribute.from_data]
+        if named:
+            raise ParameterError(
+                "No method keeps a proved promise with this schema: bounds or labels came from the data "
+                f"({', '.join(named[:6])}{' …' if len(named) > 6 else ''}).",
+                "Declare them from public knowledge, or say why they are public (`public_because`): see "
+                "docs/how-to/describe-a-table.md.",
+            )
+        raise ParameterError(
+            f"No method with an accepted promise fits this table. {weakened}".rstrip(),
+            "See `coterie methods`, and --accept.",
+        )
+    return tried, avoid
+
+
+def _delta(records: int) -> str:
+    """Public, and far below one over the number of records."""
+    return as_text(Fraction(1, 10 ** (len(str(records)) + 2)))
+
+
+def _best(tried: Sequence[RecommendedRelease]) -> RecommendedRelease:
+    """The least error among pure promises. One with a δ is weaker: only where it saves a word, or a fifth of the error."""
+    pure = min([choice for choice in tried if choice.delta is None] or tried, key=lambda choice: choice.error)
+    weaker = min(tried, key=lambda choice: choice.error)
+    saves = weaker.words != pure.words or weaker.error <= _SAVED * pure.error
+    return weaker if weaker.delta is not None and saves else pure
+
+
+def _notes(
+    trial: _Trial,
+    best: RecommendedRelease,
+    tried: Sequence[RecommendedRelease],
+    strengths: Sequence[PromiseStrength],
+    unit_size: float | None,
+    meaning: str,
+) -> tuple[str, ...]:
+    notes = [
+        f"Tried on {trial.records:,} invented people with your columns, for {meaning}: no value of your table was read. "
+        "A real table may be easier or harder; measure it with `coterie evaluate`."
+    ]
+    if best.delta is not None:
+        pure = next(one for one in tried if (one.method, one.delta) == (best.method, None))
+        notes.append(
+            f"δ = {best.delta} is the probability with which the promise may be exceeded. Without it (pure ε-DP) the error "
+            f"would be {pure.error:.2g} instead of {best.error:.2g}: {pure.words}."
+        )
+    if best.words == DESTROYED:
+        enough = next((one for one in strengths if one.words != DESTROYED), None)
+        more = "" if enough is None else f"use ε = {enough.epsilon} if a weaker promise will do, or "
+        notes.append(
+            f"Even the best release loses what you want it for: {more}protect fewer columns, or publish statistics instead "
+            "(`coterie stats`)."
+        )
+    kept = trial.described.with_role(Role.KEEP)
+    if kept:
+        notes.append(
+            f"No promise covers {kept[0].name}, which is kept as it is: protect it, or leave it out."
+        )
+    unit = trial.schema.unit
+    if unit is None:
+        notes.append(
+            "Every row counts as one person. If people or households have several rows, declare `unit:` first."
+        )
+    elif unit_size is None:
+        notes.append(
+            f"at_most = {unit.at_most}, as your schema says. Noise grows with it, so the typical size of a {unit.word} is "
+            "better than the largest: say the average, from public knowledge, with --unit-size, and it is chosen for you."
+        )
+    else:
+        notes.append(
+            f"Of a {unit.word} with more than {unit.at_most} rows, {unit.at_most} are used, by a keyed choice. at_most was "
+            f"chosen for an average of {unit_size:g}, not from your table."
+        )
+    return tuple(notes)
+
+
+def _command(
+    data: Any, schema: Any, best: RecommendedRelease, target: str | None, table: str | None, query: str | None
+) -> str:
+    words = ["coterie", "protect", str(data) if isinstance(data, str | Path) else "data.csv"]
+    words += ["--schema", str(schema) if isinstance(schema, str | Path) else "schema.yaml"]
+    words += ["--method", best.method]
+    if get_method(best.method).adds_noise:
+        words += ["--epsilon", best.epsilon]
+    options = {
+        "--delta": best.delta,
+        "--k": best.k,
+        "--target": target if get_method(best.method).whole_table is not None else None,
+        "--table": table,
+        "--query": query,
+    }
+    for name, value in options.items():
+        words += [] if value is None else [name, str(value)]
+    return shlex.join([*words, "--output", "out.csv"])
+
+
+def _python(best: RecommendedRelease, target: str | None) -> str:
+    method = get_method(best.method)
+    given = {
+        "epsilon": best.epsilon if method.adds_noise else None,
+        "delta": best.delta,
+        "k": best.k,
+        "target": target if method.whole_table is not None else None,
+    }
+    told = "".join(
+        f", {name}={value if name == 'k' else repr(value).replace(chr(39), chr(34))}"
+        for name, value in given.items()
+        if value is not None
+    )
+    return f'coterie.publish(table, schema, "out.csv", method="{best.method}"{told})'
