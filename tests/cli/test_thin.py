@@ -55,6 +55,7 @@ OUTPUT = {
     "coterie.table.estimates",  # what a weighted figure is of
     "coterie.auditing.attacks.finding:percent",
     "coterie.comparison.recommendation",  # what one is
+    "coterie.schema.document:as_schema",  # whether there is a unit to ask about
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",

@@ -11,9 +11,9 @@ import pytest
 
 import coterie
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.measure import DESTROYED, MeasureResult, Settings
-from coterie.evaluation.strength import Side, association, information
-from coterie.evaluation.tables import Cells, distance
+from coterie.evaluation.measure import DESTROYED, MeasureResult
+from coterie.evaluation.strength import RelatedColumn, association, information
+from coterie.evaluation.tables import TableCells, distance
 
 ROWS = 4000
 ATTRIBUTES: dict[str, Any] = {
@@ -84,7 +84,9 @@ def test_one_relation_that_is_gone_is_named_although_the_others_are_kept() -> No
     assert worst["kind"] == "correlation ratio"
     assert worst["before"] > 0.5
     assert worst["after"] < 0.05
-    assert "status" in found.words["models"]
+    lost = found.measures["models"].attributes
+    assert lost["status"] > 0.9
+    assert "destroyed: status" in found.words["models"]
 
 
 def test_an_answer_that_half_the_people_give_wrongly_is_not_close() -> None:
@@ -121,17 +123,17 @@ def test_a_bent_relation_is_seen_by_mutual_information() -> None:
         torn(frame, "income")[["age", "income"]],
         {"attributes": {name: ATTRIBUTES[name] for name in ("age", "income")}},
     )
-    assert found.measures["associations"].details["related"] == 0  # r is 0 before and after
+    assert found.measures["associations"].value is None  # r is 0 before and after
     assert found.words["mutual-information"] == DESTROYED
 
 
-def side(values: Any) -> Side:
+def side(values: Any) -> RelatedColumn:
     values = np.asarray(values)
     if values.dtype.kind == "f":
         cuts = np.quantile(values[~np.isnan(values)], np.arange(1, 8) / 8)
         cells = np.where(np.isnan(values), 0, 1 + np.searchsorted(cuts, values, side="left"))
-        return Side(cells, 9, values)
-    return Side(values, int(values.max()) + 1, None)
+        return RelatedColumn(cells, 9, values)
+    return RelatedColumn(values, int(values.max()) + 1, None)
 
 
 def test_strengths_agree_with_their_definitions() -> None:
@@ -167,7 +169,7 @@ def test_weights_change_relations_as_repeated_rows_do() -> None:
     times = draw.integers(1, 4, 300)
     for one, other in ((side(x), side(codes)), (side(codes), side(draw.integers(0, 3, 300)))):
         again = [
-            Side(
+            RelatedColumn(
                 np.repeat(s.cells, times), s.size, None if s.numbers is None else np.repeat(s.numbers, times)
             )
             for s in (one, other)
@@ -183,7 +185,7 @@ def test_what_chance_costs_is_what_resampling_costs() -> None:
     drawn, by_chance = [], []
     for _ in range(200):
         after = draw.choice(before, 500)
-        found, luck = distance([Cells(before, after, 40, ())])
+        found, luck = distance([TableCells(before, after, 40, ())])
         drawn.append(found)
         by_chance.append(luck)
     assert np.mean(by_chance) == pytest.approx(np.mean(drawn), rel=0.05)
@@ -195,7 +197,7 @@ def test_models_reach_on_the_original_what_the_original_teaches() -> None:
     assert skills["income"]["kind"] == "regression"
     assert skills["income"]["before"] == pytest.approx(0.8, abs=0.1)
     assert skills["income"]["after"] == pytest.approx(skills["income"]["before"], abs=0.05)
-    assert skills["status"]["kind"] == "classifier"
+    assert skills["job"]["kind"] == "classifier"
 
 
 def test_a_target_is_the_only_model() -> None:
@@ -251,7 +253,7 @@ def test_every_threshold_is_kept_and_beyond_the_last_everything_is_destroyed(nam
     for most, word in measure.words:
         assert measure.word(most) == word
         assert measure.word(most + 1e-9) != word
-        assert measure.word(most + 0.2, by_sampling=0.2) == word
+        assert measure.word(most + 0.19, by_sampling=0.2) == word
     assert measure.word(limits[-1] + 1e-9) == DESTROYED
     assert measure.told(MeasureResult(None, reason="no")) == ""
     result = MeasureResult(0.0, details={"worst_pairs": [{"pair": ["u", "v"], "distance": limits[-1] + 1}]})
@@ -260,14 +262,13 @@ def test_every_threshold_is_kept_and_beyond_the_last_everything_is_destroyed(nam
 
 def test_many_labels_and_many_columns_are_measured_in_bounded_time() -> None:
     draw = np.random.default_rng(8)
-    labels = [f"l{place}" for place in range(3000)]
+    labels = [f"l{place}" for place in range(900)]
     wide = {"type": "categorical", "role": "protect", "categories": {"labels": labels}}
     table = pa.table(
-        {f"c{place}": pa.array(np.array(labels)[draw.integers(0, 3000, 800)]) for place in range(3)}
+        {f"c{place}": pa.array(np.array(labels)[draw.integers(0, 900, 800)]) for place in range(3)}
     )
     found = coterie.evaluate(
-        table, table, {"attributes": {name: wide for name in table.column_names}},
+        table, table, {"attributes": dict.fromkeys(table.column_names, wide)},
         shuffled=True, measures=["associations", "three-way", "models"],
     )  # fmt: skip
     assert found.measures["three-way"].value == 0
-    assert Settings().seed == 0

@@ -14,14 +14,17 @@ from coterie.comparison.compare import synthetic_sample
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
 from coterie.schema.unit import Above, PrivacyUnit
 
-_THEMES = 3  # attributes of one theme go together closely (r about 0.6), others loosely (about 0.1)
+_MOST_THEMES, _OF_A_THEME = (
+    3,
+    3,
+)  # attributes of one theme go together closely (r about 0.6), others loosely (about 0.1)
 _OWN, _COMMON = 0.75, 0.3
 _HOUSEHOLD = 0.35  # how much members of a unit, and its size, have in common
 _GAPS = 0.1
 
 
-def trial_schema(schema: Schema, at_most: int | None = None) -> Schema:
-    """What of a schema matters to a trial: what is measured, and the unit. `at_most` takes the place of the unit's own.
+def trial_schema(schema: Schema) -> Schema:
+    """What of a schema matters to a trial: what is measured, and the unit.
 
     Rules and public totals cost nothing, so they are left out, and with them what need not be measured.
     """
@@ -34,7 +37,7 @@ def trial_schema(schema: Schema, at_most: int | None = None) -> Schema:
         # Units that are too large are truncated in trials: nobody is refused for people who do not exist.
         unit = PrivacyUnit(
             column=schema.unit.column,
-            at_most=at_most or schema.unit.at_most,
+            at_most=schema.unit.at_most,
             above=Above.TRUNCATE,
             name=schema.unit.word if schema.unit.word.isidentifier() else "",
         )
@@ -59,13 +62,14 @@ def invented_people(schema: Schema, records: int, unit_size: float = 1.0, seed: 
         own = draw.normal(size=int(unit.max()) + 1)
         spread = (sizes - sizes.mean()) / (sizes.std() or 1.0)
         shared = ((own + spread) / np.sqrt(2))[unit]
-    themes = draw.normal(size=(_THEMES, records))
+    count = min(_MOST_THEMES, max(1, len(schema.protected) // _OF_A_THEME))
+    themes = draw.normal(size=(count, records))
     common = _HOUSEHOLD * shared + np.sqrt(1 - _HOUSEHOLD**2) * draw.normal(size=records)
     columns: dict[str, pa.Array] = {}
     rest = np.sqrt(1 - _OWN**2 - _COMMON**2)
     drawn = synthetic_sample(schema, records, seed)
     for place, attribute in enumerate(schema.protected):
-        score = _OWN * themes[place % _THEMES] + _COMMON * common + rest * draw.normal(size=records)
+        score = _OWN * themes[place % count] + _COMMON * common + rest * draw.normal(size=records)
         column = drawn[attribute.name].combine_chunks()
         ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
         column = column.take(pc.sort_indices(column)).take(pa.array(ranks))

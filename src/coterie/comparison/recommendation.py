@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from coterie.comparison.invented import invented_people, trial_schema
+from coterie.comparison.invented import trial_schema
+from coterie.comparison.trial import PromiseStrength, RecommendedRelease, Trial
 from coterie.errors import CoterieError, ParameterError, nearest
-from coterie.evaluation import get_measure
-from coterie.evaluation.measure import DESTROYED, Pair, Settings, bring_together
-from coterie.evaluation.tables import cells_of, combinations_of
+from coterie.evaluation.measure import DESTROYED
 from coterie.methods import get_method, list_methods
-from coterie.methods.guarantee import Guarantee, Status
-from coterie.promise.posterior import DP, likely_loss, most_sure, odds_in_words, share_in_words
+from coterie.methods.guarantee import Status
+from coterie.promise.posterior import DP
 from coterie.promise.terms import forecast
-from coterie.publication.protect import protect
 from coterie.schema.attributes import Role, Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, brief, parse_epsilon
@@ -36,60 +31,12 @@ PURPOSES = {
     "models": ("models", "regressions and classifiers"),
     "rows": ("three-way", "counts of people with several properties"),
 }
+_FEWER = ("one-way", "two-way")  # of a table with one attribute, or with two
 _STRENGTHS = tuple(Fraction(text) for text in ("1/2", "1", "2", "4"))  # ε shown beside the one asked for
 _MOST_INVENTED = 20_000  # more records only make the figures better
 _FEWEST = 50
-_RUNS = 2
 _ACCEPTABLE = (Status.CONDITIONAL, Status.HEURISTIC, Status.REFUTED, Status.NONE)
-_OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
-_BINS = 8
 _SAVED = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Accuracy:
-    """What a release costs, measured on invented people. Shares are off by so many points 9 times in 10."""
-
-    shares: float  # of one answer (numbers in eighths)
-    cells: float  # of a cell of a two-way table
-    averages: float  # of a number, in percent of its range
-    distributions: str
-    relations: str
-    models: str
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RecommendedRelease:
-    """One way to release the table, and what it would cost: measured on invented people."""
-
-    method: str
-    status: str
-    epsilon: str
-    delta: str | None
-    promise: str
-    error: float
-    words: str
-    k: int | None
-    accuracy: Accuracy
-
-    def __repr__(self) -> str:
-        return f"<RecommendedRelease {self.choice}: {self.status}, {self.words} ({self.error:.3g})>"
-
-    @property
-    def choice(self) -> str:
-        delta = "" if self.delta is None else f" and δ = {self.delta}"
-        return f"{self.method} at ε = {self.epsilon}{delta}"
-
-
-@dataclass(frozen=True, slots=True)
-class PromiseStrength:
-    """The recommended method at another ε: what somebody can become sure of, and what the rows would be worth."""
-
-    epsilon: str
-    at_most_sure: str  # who was 50 % sure before
-    shares: float
-    error: float
-    words: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -194,7 +141,10 @@ def recommend(
             nearest(target, [attribute.name for attribute in described.protected]),
         )
     known = _records(data, described, records, table, query)
-    trial = _Trial(described, min(known, _MOST_INVENTED), unit_size, PURPOSES[purpose][0], target)
+    measure = PURPOSES[purpose][0]
+    if (width := len(trial_schema(described).protected)) == 1 or (purpose == "rows" and width == 2):
+        measure = _FEWER[width - 1]
+    trial = Trial.of(described, min(known, _MOST_INVENTED), unit_size, measure, target)
     units: dict[int, float] = {}
     if described.unit is not None and unit_size is not None:
         units = trial.try_units(budget, unit_size)
@@ -204,7 +154,7 @@ def recommend(
     others = [choice for choice in tried if choice is not best]
     if best.status != Status.PROVED:  # somebody accepted less: what a proof would cost stands beside it
         others = [choice for choice in others if choice.status == Status.PROVED] or others
-    runner_up = min(others, key=lambda choice: choice.error, default=None)
+    runner_up = min(others, key=_rank, default=None)
     strengths = trial.strengths(best, sorted({*_STRENGTHS, budget}))
     notes = _notes(trial, best, tried, strengths, unit_size, PURPOSES[purpose][1])
     return Recommendation(
@@ -248,160 +198,8 @@ def _records(data: Any, schema: Schema, records: int | None, table: str | None, 
     return known
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """Invented people, and what a release of them is worth."""
-
-    described: Schema
-    records: int
-    unit_size: float | None
-    measure: str
-    target: str | None
-    at_most: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.unit_size is not None and not 1 <= self.unit_size < 1000:
-            raise ParameterError(
-                "A unit has at least one row on average.", "Give for example 2.3 (--unit-size)."
-            )
-        schema = trial_schema(self.described, self.at_most)
-        size = self.unit_size or (schema.unit.at_most if schema.unit is not None else 1)
-        object.__setattr__(self, "schema", schema)
-        object.__setattr__(self, "people", invented_people(schema, self.records, size))
-
-    schema: Schema = None  # type: ignore[assignment]
-    people: pa.Table = None
-
-    def with_at_most(self, at_most: int) -> _Trial:
-        return replace(self, at_most=at_most)
-
-    def pairs(self, method: str, epsilon: Fraction, delta: str | None, k: int | None) -> list[Pair]:
-        recipe = get_method(method)
-        target = self.target if recipe.whole_table is not None else None
-        found = []
-        for seed in range(1, _RUNS + 1):
-            made = protect(
-                self.people,
-                self.schema,
-                method=method,
-                epsilon=epsilon if recipe.adds_noise else None,
-                delta=delta,
-                k=k,
-                target=target,
-                seed=seed,
-            )
-            found.append(bring_together(self.people, made.table, self.schema, shuffled=True))
-        return found
-
-    def value(self, pairs: Sequence[Pair], measure: str) -> float:
-        settings = Settings(target=self.target)
-        values = [get_measure(measure).compute(pair, settings).value for pair in pairs]
-        return float(np.mean([math.inf if value is None else value for value in values]))
-
-    def word(self, pairs: Sequence[Pair], measure: str) -> str:
-        settings = Settings(target=self.target)
-        results = [get_measure(measure).compute(pair, settings) for pair in pairs]
-        luck = float(np.mean([result.details.get("by_sampling", 0.0) for result in results]))
-        return get_measure(measure).word(self.value(pairs, measure), luck)
-
-    def try_units(self, epsilon: Fraction, unit_size: float) -> dict[int, float]:
-        """By at_most: the distance of two-way tables, which sees both the noise and the rows that are left out."""
-        sizes = sorted({max(1, round(unit_size * times)) for times in _OF_TYPICAL})
-        return {
-            size: self.with_at_most(size).value(
-                self.with_at_most(size).pairs("dp-synthetic", epsilon, None, None), "two-way"
-            )
-            for size in sizes
-        }
-
-    def released(
-        self, method: str, epsilon: Fraction, delta: str | None, k: int | None, guarantee: Guarantee
-    ) -> RecommendedRelease:
-        pairs = self.pairs(method, epsilon, delta, k)
-        shares, cells, averages = (float(np.mean(one)) for one in zip(*map(_points, pairs), strict=True))
-        accuracy = Accuracy(
-            shares,
-            cells,
-            averages,
-            *(self.word(pairs, measure) for measure in ("one-way", "associations", "models")),
-        )
-        return RecommendedRelease(
-            method,
-            guarantee.status.value,
-            brief(epsilon),
-            delta,
-            odds_in_words(guarantee),
-            self.value(pairs, self.measure),
-            self.word(pairs, self.measure),
-            k,
-            accuracy,
-        )
-
-    def strengths(
-        self, best: RecommendedRelease, epsilons: Sequence[Fraction]
-    ) -> tuple[PromiseStrength, ...]:
-        method = get_method(best.method)
-        if not method.adds_noise:
-            return ()
-        found = []
-        for epsilon in epsilons:
-            guarantee = forecast(self.promised, method, epsilon, best.k, delta=best.delta)
-            if guarantee.model != DP or guarantee.status is not Status.PROVED:
-                return ()
-            pairs = self.pairs(best.method, epsilon, best.delta, best.k)
-            found.append(
-                PromiseStrength(
-                    brief(epsilon),
-                    share_in_words(most_sure(likely_loss(guarantee))),
-                    float(np.mean([_points(pair)[0] for pair in pairs])),
-                    self.value(pairs, self.measure),
-                    self.word(pairs, self.measure),
-                )
-            )
-        return tuple(found)
-
-    @property
-    def promised(self) -> Schema:
-        """The schema that a promise is about: as it was given, with the unit as it was chosen."""
-        unit = self.described.unit
-        if unit is None or self.at_most is None:
-            return self.described
-        chosen = unit.model_copy(update={"at_most": self.at_most})
-        return self.described.model_copy(update={"unit": chosen})
-
-
-def _points(pair: Pair) -> tuple[float, float, float]:
-    """How far shares, cells and averages are off: the ninth of ten. In points, and in percent of a range."""
-    cells = {name: cells_of(column, pair.released[name], _BINS, 20) for name, column in pair.original.items()}
-    single, double = [], []
-    for part in cells.values():
-        single.append(_apart(part.before, part.after, part.size))
-    for one, other in combinations_of(list(cells), min(2, len(cells)), 200, 0) if len(cells) > 1 else ():
-        first, second = cells[one], cells[other]
-        codes = (first.before * second.size + second.before, first.after * second.size + second.after)
-        double.append(_apart(*codes, first.size * second.size))
-    means = [
-        100
-        * abs(np.nanmean(pair.after(name)) - np.nanmean(pair.before(name)))
-        / (domain.upper - domain.lower)
-        for name in pair.numeric
-        if (domain := pair.domain(name)).upper > domain.lower
-        and not np.isnan(pair.after(name)).all()
-        and not np.isnan(pair.before(name)).all()
-    ]
-    return tuple(
-        float(np.quantile(np.concatenate(values), 0.9)) if values else 0.0
-        for values in (single, double, [np.array(means)] if means else [])
-    )  # type: ignore[return-value]
-
-
-def _apart(before: Any, after: Any, size: int) -> np.ndarray:
-    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (before, after)]
-    return 100 * np.abs(shares[0] - shares[1])[(shares[0] + shares[1]) > 0]
-
-
 def _tried(
-    trial: _Trial, accepted: set[Status], epsilon: Fraction, records: int, *, rows_only: bool
+    trial: Trial, accepted: set[Status], epsilon: Fraction, records: int, *, rows_only: bool
 ) -> tuple[list[RecommendedRelease], dict[str, str]]:
     """All choices whose promise is proved for this very schema, or accepted by name; and why not the others."""
     tried: list[RecommendedRelease] = []
@@ -418,7 +216,7 @@ def _tried(
         k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))
         try:
             for delta in (None, _delta(records)) if method.whole_table is not None else (None,):
-                guarantee = forecast(trial.promised, method, epsilon, k, delta=delta)
+                guarantee = forecast(trial.described, method, epsilon, k, delta=delta)
                 if guarantee.status is Status.PROVED and guarantee.model != DP:
                     if Status.NONE not in accepted:
                         avoid[name] = (
@@ -457,16 +255,21 @@ def _delta(records: int) -> str:
     return as_text(Fraction(1, 10 ** (len(str(records)) + 2)))
 
 
+def _rank(choice: RecommendedRelease) -> float:
+    """Whatever rows are for, their distributions must be right, too: among the useless the least useless comes first."""
+    return choice.error + choice.accuracy.one_way
+
+
 def _best(tried: Sequence[RecommendedRelease]) -> RecommendedRelease:
     """The least error among pure promises. One with a δ is weaker: only where it saves a word, or a fifth of the error."""
-    pure = min([choice for choice in tried if choice.delta is None] or tried, key=lambda choice: choice.error)
-    weaker = min(tried, key=lambda choice: choice.error)
+    pure = min([choice for choice in tried if choice.delta is None] or tried, key=_rank)
+    weaker = min(tried, key=_rank)
     saves = weaker.words != pure.words or weaker.error <= _SAVED * pure.error
     return weaker if weaker.delta is not None and saves else pure
 
 
 def _notes(
-    trial: _Trial,
+    trial: Trial,
     best: RecommendedRelease,
     tried: Sequence[RecommendedRelease],
     strengths: Sequence[PromiseStrength],

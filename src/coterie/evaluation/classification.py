@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, MissingExtra, ParameterError, nearest
@@ -164,7 +165,10 @@ def _name(value: Any) -> str:
 def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     if settings.target is None:
         return MeasureResult(None, reason="no class column was named (--target)")
-    before, after = class_column(pair, settings)
+    try:
+        before, after = class_column(pair, settings)
+    except pa.ArrowInvalid:  # it was kept, and is of another kind now
+        return MeasureResult(None, reason=pair.unlinked or f"'{settings.target}' holds something else now")
     features = [name for name in pair.original if name != settings.target]
     if not features:
         return MeasureResult(None, reason="there is no attribute to classify by")

@@ -341,13 +341,6 @@ class ByAttribute:
 
 
 DESTROYED = "destroyed"
-_LISTED = 4
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few of many names."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -378,18 +371,15 @@ class Measure:
         """
         if not self.words:
             return ""
-        beyond = value - by_sampling
-        return next((word for most, word in self.words if beyond <= most), DESTROYED)
+        return next((word for most, word in self.words if value - by_sampling <= most), DESTROYED)
 
     def told(self, result: MeasureResult) -> str:
         """The word for a result, and by name what is worse than that: a good mean hides nobody's loss."""
         if result.value is None or not self.words:
             return ""
         word = self.word(result.value, result.details.get("by_sampling", 0.0))
-        worse = self.destroyed(result)
-        if not worse or word == DESTROYED:
-            return word
-        return f"{word}; destroyed: {listed(worse)}"
+        worse = self.destroyed(result) if word != DESTROYED else []
+        return f"{word}; destroyed: {shortened(worse, 5)}" if worse else word
 
     def destroyed(self, result: MeasureResult) -> list[str]:
         """The attributes or pairs, the worst first, of which nothing is left to use."""

@@ -27,7 +27,7 @@ _LUCK = 4.0  # standard deviations beyond which chance is no explanation
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RelatedColumn:
     """One column of the original or of the release: its cells, and its numbers where it has some."""
 
     cells: Whole
@@ -42,7 +42,7 @@ class Strength:
     by_luck: float  # how strong two unrelated attributes may seem
 
 
-def association(one: Side, other: Side, weights: Floats | None) -> Strength:
+def association(one: RelatedColumn, other: RelatedColumn, weights: Floats | None) -> Strength:
     """Correlation, Cramér's V or correlation ratio, by the types of the two."""
     if one.numbers is not None and other.numbers is not None:
         return _correlation(one.numbers, other.numbers, weights)
@@ -53,7 +53,7 @@ def association(one: Side, other: Side, weights: Floats | None) -> Strength:
     return _correlation_ratio(numbers, labels, weights)
 
 
-def information(one: Side, other: Side, weights: Floats | None) -> Strength:
+def information(one: RelatedColumn, other: RelatedColumn, weights: Floats | None) -> Strength:
     """Mutual information as a coefficient, whatever the types; missing is an outcome."""
     table, records = _table(one, other, weights)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0))
@@ -69,7 +69,7 @@ def _coefficient(nats: float) -> float:
     return math.sqrt(-math.expm1(-2 * max(nats, 0.0)))
 
 
-def _table(one: Side, other: Side, weights: Floats | None) -> tuple[Floats, float]:
+def _table(one: RelatedColumn, other: RelatedColumn, weights: Floats | None) -> tuple[Floats, float]:
     counts = np.bincount(one.cells * other.size + other.cells, weights, one.size * other.size)
     return (counts / counts.sum()).reshape(one.size, other.size), _records(weights, len(one.cells))
 
@@ -96,7 +96,7 @@ def _correlation(one: Floats, other: Floats, weights: Floats | None) -> Strength
     return Strength("correlation", found, min(_LUCK / math.sqrt(records), 1.0))
 
 
-def _cramers_v(one: Side, other: Side, weights: Floats | None) -> Strength:
+def _cramers_v(one: RelatedColumn, other: RelatedColumn, weights: Floats | None) -> Strength:
     table, records = _table(one, other, weights)
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     rows, columns = table.shape
@@ -111,7 +111,7 @@ def _cramers_v(one: Side, other: Side, weights: Floats | None) -> Strength:
     return Strength("Cramér's V", found, math.sqrt(min(_LUCK * math.sqrt(2 * free) / records / room, 1.0)))
 
 
-def _correlation_ratio(numbers: Floats, labels: Side, weights: Floats | None) -> Strength:
+def _correlation_ratio(numbers: Floats, labels: RelatedColumn, weights: Floats | None) -> Strength:
     there = ~np.isnan(numbers)
     values, cells = numbers[there], labels.cells[there]
     by = np.ones(len(values)) if weights is None else weights[there]
@@ -131,11 +131,11 @@ def _correlation_ratio(numbers: Floats, labels: Side, weights: Floats | None) ->
     return Strength("correlation ratio", math.sqrt(min(max(corrected, 0.0), 1.0)), math.sqrt(min(luck, 1.0)))
 
 
-def sides(pair: Pair, name: str, chosen: Sequence[Whole | slice]) -> tuple[Side, Side]:
+def sides(pair: Pair, name: str, chosen: Sequence[Whole | slice]) -> tuple[RelatedColumn, RelatedColumn]:
     cells = cells_of(pair.original[name], pair.released[name], _BINS, _MOST_LABELS)
     return (
-        Side(cells.before[chosen[0]], cells.size, _numbers(pair.original[name], chosen[0])),
-        Side(cells.after[chosen[1]], cells.size, _numbers(pair.released[name], chosen[1])),
+        RelatedColumn(cells.before[chosen[0]], cells.size, _numbers(pair.original[name], chosen[0])),
+        RelatedColumn(cells.after[chosen[1]], cells.size, _numbers(pair.released[name], chosen[1])),
     )
 
 
@@ -146,7 +146,7 @@ def _numbers(column: Column, chosen: Whole | slice) -> Floats | None:
 def strength_kept(
     pair: Pair,
     settings: Settings,
-    of: Callable[[Side, Side, Floats | None], Strength],
+    of: Callable[[RelatedColumn, RelatedColumn, Floats | None], Strength],
     weights: Weights = UNWEIGHTED,
     without: Sequence[str] = (),
 ) -> MeasureResult:
@@ -188,7 +188,9 @@ def strength_kept(
     entries.sort(key=lambda entry: -entry["apart"])
     details = {"related": len(entries), "pairs": math.comb(len(names), 2), "worst_pairs": entries[:WORST]}
     by_name = {name: float(np.mean(shares)) for name, shares in lost.items()}
-    return MeasureResult(changed / room if room else 0.0, by_name, details)
+    if not entries:
+        return MeasureResult(None, reason="no two attributes are related, neither before nor after")
+    return MeasureResult(changed / room, by_name, details)
 
 
 def _some(records: int, settings: Settings) -> Whole | slice:

@@ -26,7 +26,7 @@ _MOST_CELLS = 1_000_000  # above, only the cells that occur are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class TableCells:
     """The cell of every record of the original and of the release, how many cells there are, and what they are called."""
 
     before: Whole
@@ -35,7 +35,7 @@ class Cells:
     names: tuple[str, ...]
 
 
-def cells_of(before: Column, after: Column, bins: int, most_labels: int | None = None) -> Cells:
+def cells_of(before: Column, after: Column, bins: int, most_labels: int | None = None) -> TableCells:
     """With `most_labels`, the rarer labels of the original are one cell together."""
     if not isinstance(before, NumericColumn):
         assert not isinstance(after, NumericColumn)
@@ -47,11 +47,11 @@ def cells_of(before: Column, after: Column, bins: int, most_labels: int | None =
             place[common] = np.arange(most_labels)
             codes = place[codes[0]], place[codes[1]]
             names = (*(names[code] for code in common), "any other")
-        return Cells(codes[0].astype(np.int64), codes[1].astype(np.int64), len(names), tuple(names))
+        return TableCells(codes[0].astype(np.int64), codes[1].astype(np.int64), len(names), tuple(names))
     assert isinstance(after, NumericColumn)
     there = present(before.values)
     cuts = np.unique(np.quantile(there, np.arange(1, bins) / bins)) if len(there) else np.empty(0)
-    return Cells(
+    return TableCells(
         _binned(before.values, cuts), _binned(after.values, cuts), len(cuts) + 2, _bin_names(before, cuts)
     )
 
@@ -73,7 +73,7 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
     return "(missing)", f"up to {shown[0]}", *between, f"above {shown[-1]}"
 
 
-def distance(parts: Sequence[Cells], weights: Weights = UNWEIGHTED) -> tuple[float, float]:
+def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[float, float]:
     """Of one table, and by how much as many rows drawn from the original would be off."""
     size = math.prod(part.size for part in parts)
     before, after = parts[0].before, parts[0].after
