@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,12 @@ AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
 
 
 def write_report(
-    result: Any, folder: str | Path, *, force: bool = False, audit_seconds: float | None = _SECONDS
+    result: Any,
+    folder: str | Path,
+    *,
+    force: bool = False,
+    audit_seconds: float | None = _SECONDS,
+    accept: Collection[str] = (),
 ) -> Verdict | None:
     """Write a comparison, an audit, a risk or released statistics as a page that opens offline, with figures and tables.
 
@@ -44,6 +49,9 @@ def write_report(
         Replace the files of an earlier audit, or an earlier risk.html or statistics.html.
     audit_seconds : float, optional
         For how long to attack the example releases of a comparison, in all; None: not at all.
+
+    accept : collection of str, optional
+        Promises that the verdict on a comparison may name beside those that hold: "heuristic", "refuted" or "none".
 
     Returns
     -------
@@ -94,7 +102,7 @@ def write_report(
         )
     if result.table is None:
         raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")
-    return write_comparison(result, result.table, folder, audit_seconds)
+    return write_comparison(result, result.table, folder, audit_seconds, accept)
 
 
 def _write_audit(result: Audit, folder: Path, *, force: bool) -> None:
