@@ -200,9 +200,8 @@ def _table(best: list[Best]) -> Table:
     before: tuple[str, int] | None = None
     for entry in best:
         epsilon = entry.cell.key[2]
-        if before != (epsilon, entry.group):
-            if before is not None:
-                shown.add_section()
+        if before not in (None, (epsilon, entry.group)):
+            shown.add_section()
         shown.add_row(
             epsilon,
             entry.cell.method,

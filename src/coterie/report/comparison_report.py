@@ -36,8 +36,7 @@ from coterie.report.ranking import (
 )
 from coterie.schema.exact import as_text
 
-FIGURES = {"error-by-k", "error-heatmap", "distribution-error-by-k"}
-FIGURES |= {"distributions", "correlations", "risk-utility"}
+FIGURES = {"error-by-k", "error-heatmap", "distributions", "correlations", "risk-utility"}
 MOST_PANELS = 5  # correlation matrices of releases, beside the original's
 
 
