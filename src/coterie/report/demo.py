@@ -68,7 +68,7 @@ def write_demo(
     progress(len(methods), len(methods) + 2)
     _defended(folder, epsilon, force=force)
     progress(len(methods) + 1, len(methods) + 2)
-    compared = compare(population, schema, methods=DRAWN, epsilon=[epsilon], k=[k], runs=2)
+    compared = compare(folder / "population.csv", schema, methods=DRAWN, epsilon=[epsilon], k=[k], runs=2)
     write_comparison(compared, population, folder / "comparison", _ATTACKED)
     original = pairs[DRAWN[0]].original
     columns = {name: pairs[name].released for name in DRAWN}
@@ -120,7 +120,7 @@ def _costs(rows: list[dict[str, Any]], caption: str) -> Figure:
             )
             for row in rows
         ],
-        axis="distance of two-way tables: the share of people who would have to move",
+        axis="tables of two columns: share of people to move",
         caption="",
         looks=[
             (status, look) for status, look in STATUS.items() if any(row["status"] == status for row in rows)

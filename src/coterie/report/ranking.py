@@ -64,15 +64,13 @@ WORDS = {
         (0.03, "categories lie near the original ones"),
         (0.0, "nearly every category is kept"),
     ),
-    "jensen-shannon": (
-        (0.3, "the distributions are lost"),
-        (0.05, "rough distributions"),
-        (0.0, "close distributions"),
-    ),
 }
 
 
 def in_words(measure: str, error: float) -> str:
+    """By the limits that the measure itself states, where it does; they are the same wherever its figure is told."""
+    if get_measure(measure).words:
+        return f"distributions {get_measure(measure).word(error)}"
     return next(said for least, said in WORDS[measure] if error >= least).format(times=number(error))
 
 
