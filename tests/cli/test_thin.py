@@ -55,6 +55,7 @@ OUTPUT = {
     "coterie.table.estimates",  # what a weighted figure is of
     "coterie.auditing.attacks.finding:percent",
     "coterie.comparison.recommendation",  # what one is
+    "coterie.table.address:is_database",  # whether there is a file to check next
     "coterie.schema.document:as_schema",  # whether there is a unit to ask about
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",
