@@ -62,7 +62,7 @@ def demo_command(
             title=title,
             caption=caption(epsilon, k),
         ),
-        "DP is differential privacy. What each word means: docs/guarantees/index.md. What a release says of itself: its certificate.",
+        "DP is differential privacy. What each word means: docs/guarantees/index.md.",
         "Tables off: the share of people who would have to move for the tables of two columns to be right; 0 is best.",
         f"[bold]Open {output}/release/out.csv.dossier.pdf[/]: the proved release, as somebody reads who must sign it.",
         f"[bold]Open {output}/comparison/report.html[/]: what other methods keep, promise and give away.",
