@@ -113,6 +113,9 @@ def test_a_delta_is_named_only_where_it_saves_something() -> None:
     assert "--delta 0.000001" in wide.command
     assert wide.runner_up is not None
     assert wide.runner_up.delta is None
+    alone = coterie.recommend(None, {"attributes": many}, records=2_000, pure=True, beside=())
+    assert alone.best.delta is None
+    assert not alone.strengths
 
 
 def test_at_most_is_chosen_near_the_typical_size_and_not_the_largest() -> None:

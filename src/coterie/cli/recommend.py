@@ -44,6 +44,7 @@ def recommend_command(
         str | None,
         Option(help="Promises to consider beside proved ones: conditional, heuristic, refuted, none."),
     ] = None,
+    pure: Annotated[bool, Option("--pure", help="Consider no δ: pure ε only.")] = False,
     table: SourceTable = None,
     query: Query = None,
     as_json: AsJson = False,

@@ -32,7 +32,7 @@ PURPOSES = {
     "rows": ("three-way", "counts of people with several properties"),
 }
 _FEWER = ("one-way", "two-way")  # of a table with one attribute, or with two
-_STRENGTHS = tuple(Fraction(text) for text in ("1/2", "1", "2", "4"))  # ε shown beside the one asked for
+STRENGTHS = ("1/2", "1", "2", "4")  # ε shown beside the one asked for
 _MOST_INVENTED = 20_000  # more records only make the figures better
 _FEWEST = 50
 _ACCEPTABLE = (Status.CONDITIONAL, Status.HEURISTIC, Status.REFUTED, Status.NONE)
@@ -80,6 +80,8 @@ def recommend(
     unit_size: float | None = None,
     target: str | None = None,
     accept: str | Sequence[str] = (),
+    pure: bool = False,
+    beside: Sequence[Number] = STRENGTHS,
     table: str | None = None,
     query: str | None = None,
 ) -> Recommendation:
@@ -107,6 +109,10 @@ def recommend(
         The attribute that readers will predict.
     accept : str or sequence of str, optional
         Promises to consider beside proved ones, by name: "conditional", "heuristic", "refuted" or "none".
+    pure : bool, default False
+        Consider no δ.
+    beside : sequence of numbers, default (0.5, 1, 2, 4)
+        Other ε to show beside the one asked for; none where it is empty.
     table, query : str, optional
         Table or query, where `data` has several.
 
@@ -149,13 +155,13 @@ def recommend(
     if described.unit is not None and unit_size is not None:
         units = trial.try_units(budget, unit_size)
         trial = trial.with_at_most(min(units, key=units.__getitem__))
-    tried, avoid = _tried(trial, accepted, budget, known, rows_only=purpose != "distributions")
+    tried, avoid = _tried(trial, accepted, budget, known, rows_only=purpose != "distributions", pure=pure)
     best = _best(tried)
     others = [choice for choice in tried if choice is not best]
     if best.status != Status.PROVED:  # somebody accepted less: what a proof would cost stands beside it
         others = [choice for choice in others if choice.status == Status.PROVED] or others
     runner_up = min(others, key=_rank, default=None)
-    strengths = trial.strengths(best, sorted({*_STRENGTHS, budget}))
+    strengths = trial.strengths(best, sorted({*map(parse_epsilon, beside), budget}) if beside else ())
     notes = _notes(trial, best, tried, strengths, unit_size, PURPOSES[purpose][1])
     return Recommendation(
         purpose=purpose,
@@ -199,7 +205,7 @@ def _records(data: Any, schema: Schema, records: int | None, table: str | None, 
 
 
 def _tried(
-    trial: Trial, accepted: set[Status], epsilon: Fraction, records: int, *, rows_only: bool
+    trial: Trial, accepted: set[Status], epsilon: Fraction, records: int, *, rows_only: bool, pure: bool
 ) -> tuple[list[RecommendedRelease], dict[str, str]]:
     """All choices whose promise is proved for this very schema, or accepted by name; and why not the others."""
     tried: list[RecommendedRelease] = []
@@ -215,7 +221,7 @@ def _tried(
             continue
         k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))
         try:
-            for delta in (None, _delta(records)) if method.whole_table is not None else (None,):
+            for delta in (None, _delta(records)) if method.whole_table is not None and not pure else (None,):
                 guarantee = forecast(trial.described, method, epsilon, k, delta=delta)
                 if guarantee.status is Status.PROVED and guarantee.model != DP:
                     if Status.NONE not in accepted:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.strength import association, sides
 from coterie.evaluation.tables import UNWEIGHTED, Weights, distances
+from coterie.schema.arrays import Floats
 
 BINS = 8
 MOST_PAIRS = 5000  # 100 attributes; of more, so many pairs are drawn
@@ -18,6 +25,17 @@ def of_pairs(
 ) -> MeasureResult:
     """Records count by their weights, if there are any."""
     return distances(pair, settings, 2, bins=BINS, most=MOST_PAIRS, weights=weights, without=without)
+
+
+def associations(pair: Pair, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """How strongly every two attributes go together, before and after: 0 is not at all, 1 is as one."""
+    known = {name: sides(pair, name, (slice(None), slice(None))) for name in names}
+    found = np.eye(len(names)), np.eye(len(names))
+    for (one, first), (other, second) in combinations(enumerate(names), 2):
+        for side, matrix in enumerate(found):
+            value = abs(association(known[first][side], known[second][side], None).value)
+            matrix[one, other] = matrix[other, one] = value
+    return found
 
 
 MEASURE = Measure(
