@@ -19,7 +19,7 @@ import pytest
 
 import coterie
 from coterie.chain import private_bounds
-from coterie.chain.synthesis.accountant import Accountant, Currency, Reading
+from coterie.chain.synthesis.accountant import Accountant, Currency
 from coterie.promise.loss import rho_for
 
 LABELS = ["a", "b", "c"]
@@ -98,53 +98,39 @@ def table(homes: list[list[dict[str, Any]]], draws: np.random.Generator) -> pa.T
 class Heard:
     """Every reading by name: what it was of, its answer, and what one unit of distance behind it costs."""
 
-    exact: dict[str, np.ndarray] = field(default_factory=dict)
+    exact: dict[str, Any] = field(default_factory=dict)
     answer: dict[str, Any] = field(default_factory=dict)
     terms: dict[str, Any] = field(default_factory=dict)
-    charged: Fraction = Fraction(0)
 
 
 @pytest.fixture
 def tell(monkeypatch: pytest.MonkeyPatch) -> Any:
     """tell(heard, answers): from now on readings are noted in `heard`, and answered as in `answers` where there are any."""
-    honest, chosen, searched = Accountant._noisy, Accountant.noisy_choice, private_bounds._chosen
+    drawn, chosen, searched = Accountant._noisy, Accountant.noisy_choice, private_bounds._chosen
     state: dict[str, Any] = {}
 
-    def note(what: str, exact: Any, terms: Any) -> Heard:
-        heard: Heard = state["heard"]
+    def answered(what: str, exact: Any, terms: Any, honest: Any, charge: Any = lambda: None) -> Any:
+        heard, answers = state["heard"], state["answers"]
         assert what not in heard.exact
         heard.exact[what], heard.terms[what] = np.array(exact, dtype=np.float64), terms
-        return heard
-
-    def noisy(self: Accountant, exact: Any, l1: int, l2: int, part: Fraction, what: str) -> Reading:
-        cost = part * self.whole
-        heard = note(what, exact, (self.currency, cost, self.rows * l1, self.rows**2 * l2))
-        heard.charged += cost
-        if state["answers"] is None:
-            heard.answer[what] = honest(self, exact, l1, l2, part, what)
-        else:
-            self._charge(part, what)
-            heard.answer[what] = state["answers"].answer[what]
+        if answers is not None:
+            charge()
+        heard.answer[what] = honest() if answers is None else answers.answer[what]
         return heard.answer[what]
 
-    def choice(self: Accountant, scores: Any, sensitivity: int, part: Fraction, what: str) -> int:
-        cost = part * self.whole
-        heard = note(what, scores, (self.currency, cost, 2 * self.rows * sensitivity, None))
-        heard.charged += cost
-        if state["answers"] is None:
-            heard.answer[what] = chosen(self, scores, sensitivity, part, what)
-        else:
-            self._charge(part, what)
-            heard.answer[what] = state["answers"].answer[what]
-        return heard.answer[what]
+    def noisy(self: Accountant, exact: Any, l1: int, l2: int, part: Fraction, what: str) -> Any:
+        terms = self.currency, part * self.whole, self.rows * l1, self.rows**2 * l2
+        charge = lambda: self._charge(part, what)  # noqa: E731
+        return answered(what, exact, terms, lambda: drawn(self, exact, l1, l2, part, what), charge)
 
-    def search(scores: Any, epsilon: Fraction, sampler: Any, stream: str) -> int:
-        heard = note(stream, -scores, (Currency.EPSILON, epsilon, 2, None))
-        if state["answers"] is None:
-            heard.answer[stream] = searched(scores, epsilon, sampler, stream)
-        else:
-            heard.answer[stream] = state["answers"].answer[stream]
-        return heard.answer[stream]
+    def choice(self: Accountant, scores: Any, reach: int, part: Fraction, what: str) -> Any:
+        terms = self.currency, part * self.whole, 2 * self.rows * reach, None
+        charge = lambda: self._charge(part, what)  # noqa: E731
+        return answered(what, scores, terms, lambda: chosen(self, scores, reach, part, what), charge)
+
+    def search(scores: Any, epsilon: Fraction, sampler: Any, stream: str) -> Any:
+        terms = Currency.EPSILON, epsilon, 2, None
+        return answered(stream, -scores, terms, lambda: searched(scores, epsilon, sampler, stream))
 
     monkeypatch.setattr(Accountant, "_noisy", noisy)
     monkeypatch.setattr(Accountant, "noisy_choice", choice)
