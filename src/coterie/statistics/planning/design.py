@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from coterie.statistics.prediction.derivation import (
 )
 from coterie.statistics.prediction.guarding import guarded
 from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.linking import SharedMargin, shared_margins
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.metric import Metric, NoiseSource
 from coterie.statistics.prediction.noise_model import Family, scale_law
@@ -70,7 +72,19 @@ class Design:
         """How what is asked is put together from what is measured under these budgets."""
         sources = self.metric.sources
         sds = [s.law.noise_scale(float(b)) for s, b in zip(sources, budgets, strict=True)]
-        return Reconstruction.of(self.groups, self.starts, sds, self.metric.source_of)
+        return Reconstruction.of(self.groups, self.starts, sds, self.metric.source_of, self.shared)
+
+    @cached_property
+    def shared(self) -> tuple[tuple[tuple[int, ...], tuple[SharedMargin, ...]], ...]:
+        """Groups of one kind, and the margins that they share."""
+        kinds: dict[object, list[int]] = {}
+        for place, group in enumerate(self.groups):
+            kinds.setdefault((group.counts, group.terms), []).append(place)
+        return tuple(
+            (tuple(members), shared_margins([self.groups[place].cells for place in members]))
+            for members in kinds.values()
+            if len(members) > 1
+        )
 
     @property
     def parallel(self) -> bool:
@@ -225,6 +239,7 @@ def _quantities(
                 asked[places[0]].kind is Kind.COUNT,
                 None if specification.size is None else float(specification.size),
                 tuple(asked[i].name for i in places),
+                key[1],
             )
         )
     tables = _fit_guesses(groups, quantities, expectations)

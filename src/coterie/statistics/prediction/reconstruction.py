@@ -8,7 +8,7 @@ else. Post-processing of released values: free, and it lowers the error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.joint import JointMeasurement, inverse_of
+from coterie.statistics.prediction.linking import Links, SharedMargin, sums_of
 from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
@@ -38,6 +39,7 @@ class Group:
     counts: bool
     records: float | None  # the public number of records, which all cells together hold
     names: tuple[str, ...]  # of what is asked
+    terms: tuple[tuple[str, float], ...] = ()  # what is added up; of counts nothing
 
     @cached_property
     def rows(self) -> Floats | None:
@@ -139,6 +141,25 @@ class Fit:
             return None
         return math.sqrt(float((into_rows * self.sds) @ (into_rows * self.sds)))
 
+    @cached_property
+    def unseen(self) -> NDArray[np.bool_]:
+        """Cells that nothing measured holds."""
+        if self.weights is None:
+            return np.zeros(self.size, dtype=np.bool_)
+        return np.asarray(~self.weights.any(axis=0))
+
+    def trust(self, classes: NDArray[np.int64], count: int) -> float:
+        """How well the sums over classes of cells are known, as 1/variance; 0: not all of them are."""
+        if self.weights is None:
+            return count / float((self.sds**2).sum())
+        into = sums_of(np.ascontiguousarray(self._solved[0].T), classes, count)  # rows × classes
+        off = into.T @ self.weights - (classes == np.arange(count)[:, None])
+        if self.records is not None:  # the total of all cells is known without a measurement
+            off = off - off.mean(axis=1, keepdims=True)
+        if float(np.abs(off).max()) > 1e-6:
+            return 0.0
+        return count / max(float(((into * self.sds[:, None]) ** 2).sum()), 1e-12)
+
     def total(self, measured: Floats) -> Floats | None:
         """How many records there are, as far as this group tells."""
         if not self.counts or self.total_sd is None:
@@ -156,7 +177,9 @@ class Fit:
             return np.maximum(found, 0.0) if total is None else onto_simplex(found, total)
         bad = (found < 0.0).any(axis=1)
         if total is not None:
-            bad |= np.abs(found.sum(axis=1) - total) > 1e-6 * np.maximum(total, 1.0)
+            more = found.sum(axis=1) - total
+            # Where the total is not measured here, some cells are not measured either: they take what is left.
+            bad |= (more if self.total_sd is None else np.abs(more)) > 1e-6 * np.maximum(total, 1.0)
         if bad.any():
             found = found.copy()
             found[bad] = self._nearest(found[bad], None if total is None else total[bad])
@@ -213,6 +236,7 @@ class Reconstruction:
     groups: tuple[Group, ...]
     fits: tuple[Fit, ...]
     places: tuple[NDArray[np.int64], ...]  # of each group's rows among all numbers that are measured
+    links: tuple[Links, ...]  # groups that share something
     alone: NDArray[np.int64]  # quantities of no group …
     alone_at: NDArray[np.int64]  # … and where they are measured
     count: int  # of quantities
@@ -224,8 +248,12 @@ class Reconstruction:
         starts: Sequence[int],
         sds: Sequence[float],
         source_of: NDArray[np.int64],
+        shared: Iterable[tuple[tuple[int, ...], tuple[SharedMargin, ...]]] = (),
     ) -> Reconstruction:
-        """`starts[i]`: where measurement i begins among all numbers; `sds[i]`: the spread of its noise."""
+        """`starts[i]`: where measurement i begins among all numbers; `sds[i]`: the spread of its noise.
+
+        `shared`: of groups of one kind, the margins that they share.
+        """
         fits, places = [], []
         for group in groups:
             if group.joint is not None:
@@ -241,23 +269,61 @@ class Reconstruction:
         grouped = {q for group in groups for q in group.quantities}
         alone = np.array([q for q in range(len(source_of)) if q not in grouped], dtype=np.int64)
         at = np.array([starts[source_of[q]] for q in alone], dtype=np.int64)
-        return cls(tuple(groups), tuple(fits), tuple(places), alone, at, len(source_of))
+        links = [
+            Links(
+                members,
+                margins,
+                tuple({t: fits[members[t]].trust(m.classes[t], m.count) for t in m.classes} for m in margins),
+                {t: fits[g].unseen for t, g in enumerate(members)},
+            )
+            for members, margins in shared
+        ]
+        return cls(tuple(groups), tuple(fits), tuple(places), tuple(links), alone, at, len(source_of))
 
     def linear(self, measured: Floats) -> Floats:
         """Draws × quantities without a bias: the law of the error is the law of the noise."""
-        found = self._alone(measured)
-        for group, fit, places in zip(self.groups, self.fits, self.places, strict=True):
-            found[:, group.quantities] = fit.linear(measured[:, places]) @ group.held.T
-        return found
+        return self._asked(measured, self._linear(measured))
 
     def fitted(self, measured: Floats) -> Floats:
         """Draws × quantities as they are published: functions of one table in whole counts."""
-        found = self._alone(measured)
+        return self._asked(measured, self.tables(measured))
+
+    def tables(self, measured: Floats) -> list[Floats]:
+        """Of each group draws × cells as they are published."""
+        found = self._linear(measured)
         shared = self._records(measured)
-        for group, fit, places in zip(self.groups, self.fits, self.places, strict=True):
-            total = None if fit.total_sd is None or not group.counts else shared
-            cells = fit.cells(measured[:, places], total)
-            found[:, group.quantities] = (whole(cells) if group.counts else cells) @ group.held.T
+        linked = {place for links in self.links if links.linked for place in links.tables}
+        for place, (group, fit, at) in enumerate(zip(self.groups, self.fits, self.places, strict=True)):
+            if group.counts and place not in linked:
+                found[place] = whole(fit.cells(measured[:, at], shared))
+        for links in self.links:
+            if links.linked and self.groups[links.tables[0]].counts:
+                drawn = [
+                    links.fixed(
+                        [found[place][[draw]] for place in links.tables],
+                        None if shared is None else float(shared[draw]),
+                    )
+                    for draw in range(len(measured))
+                ]
+                for number, place in enumerate(links.tables):
+                    found[place] = np.concatenate([one[number] for one in drawn])
+        return found
+
+    def _linear(self, measured: Floats) -> list[Floats]:
+        """Of each group draws × cells, without a bias."""
+        found = [fit.linear(measured[:, at]) for fit, at in zip(self.fits, self.places, strict=True)]
+        for links in self.links:
+            if links.linked or not self.groups[links.tables[0]].counts:
+                even = links.even([found[place] for place in links.tables])
+                for place, cells in zip(links.tables, even, strict=True):
+                    found[place] = cells
+        return found
+
+    def _asked(self, measured: Floats, tables: Sequence[Floats]) -> Floats:
+        found = np.full((len(measured), self.count), np.nan)
+        found[:, self.alone] = measured[:, self.alone_at]
+        for group, cells in zip(self.groups, tables, strict=True):
+            found[:, group.quantities] = cells @ group.held.T
         return found
 
     def _records(self, measured: Floats) -> Floats | None:
@@ -274,8 +340,3 @@ class Reconstruction:
             [w * total for w, (total, _) in zip(weights, heard, strict=True) if total is not None], axis=0
         )
         return np.asarray(np.rint(sums / weights.sum()))
-
-    def _alone(self, measured: Floats) -> Floats:
-        found = np.full((len(measured), self.count), np.nan)
-        found[:, self.alone] = measured[:, self.alone_at]
-        return found
