@@ -17,12 +17,13 @@ from coterie.schema.arrays import Floats
 
 _SWEEPS = 60
 _MET = 0.05  # of one record: how far sums may be off before counts are rounded
+_MISSED = 20.0  # what a sum that is off by one costs, against a count that is
 _MOST_EXACT = 50_000  # counts that are rounded by a program in whole numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Classes of cells, and the sum of each. `at_most`: cells that nobody knows take what is left."""
+    """Classes of cells, and the sum of each. `at_most`: of classes in which other cells take what is left."""
 
     classes: NDArray[np.int64]
     sums: Floats
@@ -101,7 +102,9 @@ def rounded(values: Floats, families: Sequence[Family]) -> Floats:
 def _scaled(values: Floats, family: Family) -> Floats:
     """Sums met exactly, so that running sums are whole at the end of every class."""
     sums = family.of(values)
-    wanted = family.sums if family.at_most is None else np.where(family.at_most, np.minimum(family.sums, np.rint(sums)), family.sums)
+    wanted = family.sums
+    if family.at_most is not None:
+        wanted = np.where(family.at_most, np.minimum(wanted, np.rint(sums)), wanted)
     sizes = np.bincount(family.classes, minlength=len(sums))
     times = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
     even = np.where(sums > 0, 0.0, wanted / np.maximum(sizes, 1))
@@ -109,9 +112,12 @@ def _scaled(values: Floats, family: Family) -> Floats:
 
 
 def _program(values: Floats, families: Sequence[Family]) -> Floats:
-    """The whole counts nearest to the values among those with the families' sums (of two families, a flow)."""
+    """The whole counts nearest to the values among those with the families' sums (of two families, a flow).
+
+    Three or more margins in a circle may have no whole table: sums are then met as nearly as can be.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack, vstack
+    from scipy.sparse import csr_array, eye_array, hstack, vstack
 
     base = np.floor(values + 1e-9)
     part = np.clip(values - base, 0.0, 1.0)
@@ -121,26 +127,29 @@ def _program(values: Floats, families: Sequence[Family]) -> Floats:
     upper = np.concatenate([np.ones(count), np.full(count, np.inf), base])
     rows, low, high = [], [], []
     for family in families:
-        member = csr_array(
-            (np.ones(count), (family.classes, np.arange(count))), shape=(len(family.sums), count)
-        )
-        filled = np.bincount(family.classes, minlength=len(family.sums)) > 0
+        size = len(family.sums)
+        member = csr_array((np.ones(count), (family.classes, np.arange(count))), shape=(size, count))
+        filled = np.flatnonzero(np.bincount(family.classes, minlength=size))
         left = family.sums - family.of(base)
-        floor = left.copy()
-        if family.at_most is not None:
-            floor[family.at_most] = -np.inf
-        rows.append(member[np.flatnonzero(filled)])
-        low.append(floor[filled])
+        least = left if family.at_most is None else np.where(family.at_most, -np.inf, left)
+        rows.append(member[filled])
+        low.append(least[filled])
         high.append(left[filled])
     table = vstack(rows)
+    table = hstack([table, table, -table])
+    if len(families) > 2:
+        met = eye_array(table.shape[0])
+        table = hstack([table, met, -met])
+        costs = np.append(costs, np.full(2 * table.shape[0], _MISSED))
+        upper = np.append(upper, np.full(2 * table.shape[0], np.inf))
     solved = milp(
         costs,
-        integrality=np.zeros(3 * count) if len(families) == 2 else np.ones(3 * count),
-        bounds=Bounds(np.zeros(3 * count), upper),
-        constraints=LinearConstraint(hstack([table, table, -table]).tocsc(), np.concatenate(low), np.concatenate(high)),
-        options={"node_limit": 200},
+        integrality=np.full(len(costs), int(len(families) > 2)),
+        bounds=Bounds(np.zeros(len(costs)), upper),
+        constraints=LinearConstraint(table.tocsc(), np.concatenate(low), np.concatenate(high)),
+        options={"node_limit": 50},  # not a time: what is published must not depend on how busy the machine is
     )
-    if solved.x is None:  # three or more margins in a circle may have no whole table: the first is kept
+    if solved.x is None:
         return rounded(values, families[:1])
-    up, more, down = np.rint(solved.x).reshape(3, count)
+    up, more, down = np.rint(solved.x[: 3 * count]).reshape(3, count)
     return np.asarray(base + up + more - down)

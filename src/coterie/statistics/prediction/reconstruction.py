@@ -282,11 +282,11 @@ class Reconstruction:
 
     def linear(self, measured: Floats) -> Floats:
         """Draws × quantities without a bias: the law of the error is the law of the noise."""
-        return self._asked(measured, self._linear(measured))
+        return self.asked(measured, self._linear(measured))
 
     def fitted(self, measured: Floats) -> Floats:
         """Draws × quantities as they are published: functions of one table in whole counts."""
-        return self._asked(measured, self.tables(measured))
+        return self.asked(measured, self.tables(measured))
 
     def tables(self, measured: Floats) -> list[Floats]:
         """Of each group draws × cells as they are published."""
@@ -319,7 +319,8 @@ class Reconstruction:
                     found[place] = cells
         return found
 
-    def _asked(self, measured: Floats, tables: Sequence[Floats]) -> Floats:
+    def asked(self, measured: Floats, tables: Sequence[Floats]) -> Floats:
+        """Draws × quantities, from what was measured and the cells of every group."""
         found = np.full((len(measured), self.count), np.nan)
         found[:, self.alone] = measured[:, self.alone_at]
         for group, cells in zip(self.groups, tables, strict=True):
