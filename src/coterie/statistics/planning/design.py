@@ -29,7 +29,13 @@ from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.metric import Metric, NoiseSource
 from coterie.statistics.prediction.noise_model import Family, scale_law
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group, Reconstruction, expected_cells
+from coterie.statistics.prediction.reconstruction import (
+    MOST_WEIGHTS,
+    Group,
+    Reconstruction,
+    expected_cells,
+    with_limits,
+)
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Range, linear_form
 from coterie.statistics.specification.cells import MOST_CELLS, Cells
@@ -224,7 +230,8 @@ def _quantities(
         source = place[measured.name]
         sources[source] = NoiseSource(measured.name, family, law)
         quantities.append(Quantity(m.name, value, family, law, unstated, source, joint, row))
-    groups = []
+    groups: list[Group] = []
+    least = _least_sizes(specification)
     for key, (places, cells) in found.items():
         joint = joints.get(key)
         if cells is None or (joint is None and len(cells) * len(places) > MOST_WEIGHTS):
@@ -240,11 +247,26 @@ def _quantities(
                 None if specification.size is None else float(specification.size),
                 tuple(asked[i].name for i in places),
                 key[1],
+                least=tuple(
+                    (row, least[asked[i].where])
+                    for row, i in enumerate(places)
+                    if asked[i].kind is Kind.COUNT and asked[i].where in least
+                ),
             )
         )
+    groups = with_limits(groups, {m.terms: (m.ends, m.last) for m in asked if m.kind is Kind.SUM})
     tables = _fit_guesses(groups, quantities, expectations)
     ordered = tuple(sources[index] for index in range(len(measurements)))
     return tuple(quantities), ordered, tuple(groups), tables
+
+
+def _least_sizes(specification: Specification) -> dict[Filter, int]:
+    """Groups of which a public lower bound of their size is stated."""
+    found: dict[Filter, int] = {}
+    for s in specification.statistics:
+        if s.at_least is not None:
+            found[s.where] = max(s.at_least, found.get(s.where, 0))
+    return found
 
 
 def _worth(

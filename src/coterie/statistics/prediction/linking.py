@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.nearest import Family, nearest, rounded
+from coterie.statistics.prediction.nearest import Family, nearest, rounded, within
 from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import atoms
 
@@ -99,7 +99,10 @@ def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, Places]:
         return piece
 
     for accepted in atoms(list(conditions)):
-        pieces = [(place, axis.place.get(tuple(accepted[i] for i in here[place]), -1)) for place, axis in axes.items()]
+        pieces = [
+            (place, axis.place.get(tuple(accepted[i] for i in here[place]), -1))
+            for place, axis in axes.items()
+        ]
         if all(atom in present[place] for place, atom in pieces):
             for piece in pieces[1:]:
                 joined[root(piece)] = root(pieces[0])
@@ -161,6 +164,25 @@ class Links:
             held[seen] = rounded(nearest(one[0, seen], inner), inner)
             found.append(held[None, :])
         return found
+
+    def bounded(self, cells: Sequence[Floats], ends: Sequence[tuple[Floats, Floats] | None]) -> list[Floats]:
+        """One draw of sums: between their limits, with margins that stay the same in all tables."""
+        known: list[tuple[SharedMargin, Floats]] = []
+        for margin, trust in zip(self.margins, self.trust, strict=True):
+            table = max(trust, key=lambda one: trust[one])
+            limits = ends[table]
+            if trust[table]:
+                found = margin.of(table, cells[table])[0]
+                if limits is not None:
+                    low, high = (margin.of(table, end)[0] for end in limits)
+                    found = within(found, low, high, self._families(table, known, margin))
+                known.append((margin, found))
+        return [
+            one
+            if limits is None
+            else within(one[0], limits[0][0], limits[1][0], self._families(table, known, None))[None, :]
+            for table, (one, limits) in enumerate(zip(cells, ends, strict=True))
+        ]
 
     def _families(
         self, table: int, known: Iterable[tuple[SharedMargin, Floats]], within: SharedMargin | None

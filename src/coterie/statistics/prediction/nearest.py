@@ -18,6 +18,7 @@ from coterie.schema.arrays import Floats
 _SWEEPS = 60
 _MET = 0.05  # of one record: how far sums may be off before counts are rounded
 _MISSED = 20.0  # what a sum that is off by one costs, against a count that is
+_HALVINGS = 60
 _MOST_EXACT = 50_000  # counts that are rounded by a program in whole numbers
 
 
@@ -54,6 +55,44 @@ def nearest(noisy: Floats, families: Sequence[Family]) -> Floats:
             away += cuts[place][family.classes]
         found = np.maximum(noisy - away, 0.0)
         if max(_off(found, family) for family in families) < _MET:
+            break
+    return found
+
+
+def within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family]) -> Floats:
+    """The nearest with the families' sums, and between the limits where that is possible."""
+    found = _within(noisy, low, high, families)
+    scale = 1e-6 * float(np.abs(noisy).max(initial=1.0))
+    if max((_off(found, family) for family in families), default=0.0) <= scale:
+        return found
+    width = high - low  # beyond the limits, each in proportion to how far they are apart
+    width = np.where(np.isfinite(width), width, 1.0)
+    for _ in range(_SWEEPS):
+        for family in families:
+            room = family.of(width)
+            part = np.divide(family.sums - family.of(found), room, out=np.zeros_like(room), where=room > 0)
+            found = found + width * part[family.classes]
+    return found
+
+
+def _within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family]) -> Floats:
+    cuts = [np.zeros(len(family.sums)) for family in families]
+    away, found = np.zeros_like(noisy), np.clip(noisy, low, high)
+    for _ in range(_SWEEPS if len(families) > 1 else 1):
+        for place, family in enumerate(families):
+            away -= cuts[place][family.classes]
+            rest = noisy - away
+            below, above = np.zeros(len(family.sums)), np.zeros(len(family.sums))
+            np.minimum.at(below, family.classes, rest - high)
+            np.maximum.at(above, family.classes, rest - low)
+            for _ in range(_HALVINGS):
+                cut = (below + above) / 2.0
+                more = family.of(np.clip(rest - cut[family.classes], low, high)) > family.sums
+                below, above = np.where(more, cut, below), np.where(more, above, cut)
+            cuts[place] = above
+            away += above[family.classes]
+        before, found = found, np.clip(noisy - away, low, high)
+        if float(np.abs(found - before).max(initial=0.0)) <= 1e-9 * float(np.abs(found).max(initial=1.0)):
             break
     return found
 
@@ -147,7 +186,9 @@ def _program(values: Floats, families: Sequence[Family]) -> Floats:
         integrality=np.full(len(costs), int(len(families) > 2)),
         bounds=Bounds(np.zeros(len(costs)), upper),
         constraints=LinearConstraint(table.tocsc(), np.concatenate(low), np.concatenate(high)),
-        options={"node_limit": 50},  # not a time: what is published must not depend on how busy the machine is
+        options={
+            "node_limit": 50
+        },  # not a time: what is published must not depend on how busy the machine is
     )
     if solved.x is None:
         return rounded(values, families[:1])

@@ -8,14 +8,15 @@ else. Post-processing of released values: free, and it lowers the error.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
+from coterie.statistics.prediction.bounding import Limits, Terms, inside, onto_box
 from coterie.statistics.prediction.joint import JointMeasurement, inverse_of
 from coterie.statistics.prediction.linking import Links, SharedMargin, sums_of
 from coterie.statistics.specification.cells import Cells
@@ -39,7 +40,9 @@ class Group:
     counts: bool
     records: float | None  # the public number of records, which all cells together hold
     names: tuple[str, ...]  # of what is asked
-    terms: tuple[tuple[str, float], ...] = ()  # what is added up; of counts nothing
+    terms: Terms = ()  # what is added up; of counts nothing
+    limits: Limits | None = None  # of sums
+    least: tuple[tuple[int, int], ...] = ()  # of what is asked, public lower bounds of counts
 
     @cached_property
     def rows(self) -> Floats | None:
@@ -47,6 +50,30 @@ class Group:
         if self.joint is None:
             return self.held.astype(np.float64)
         return None if self.joint.rows is None else self.joint.weights
+
+
+def with_limits(
+    groups: Sequence[Group], ends: Mapping[Terms, tuple[tuple[float, float], tuple[float, float]]]
+) -> list[Group]:
+    """Groups of sums know what limits them; `ends` of one record's term, and of its last factor."""
+    found = []
+    for group in groups:
+        if not group.terms:
+            found.append(group)
+            continue
+        inner = [
+            (place, other.terms, part)
+            for place, other in enumerate(groups)
+            if len(other.terms) < len(group.terms) or (_mixed(group) and not _mixed(other))
+            if (part := inside(place, other.cells, group.cells)) is not None
+        ]
+        counts = next((part for _, terms, part in inner if not terms), None)
+        everyone = len(group.cells) == 1 and not group.cells.axes
+        sums = {terms: part for _, terms, part in inner if terms}
+        records = group.records if everyone else None
+        limits = Limits(group.terms, *ends[group.terms], counts, records, sums)
+        found.append(replace(group, limits=limits))
+    return found
 
 
 def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
@@ -182,13 +209,34 @@ class Fit:
             bad |= (more if self.total_sd is None else np.abs(more)) > 1e-6 * np.maximum(total, 1.0)
         if bad.any():
             found = found.copy()
-            found[bad] = self._nearest(found[bad], None if total is None else total[bad])
+            chosen = None if total is None else total[bad]
+            found[bad] = self._nearest(
+                found[bad], lambda x: np.maximum(x, 0.0) if chosen is None else onto_simplex(x, chosen)
+            )
         return found
 
-    def _nearest(self, start: Floats, total: Floats | None) -> Floats:
-        """argmin (x − start)ᵀ P (x − start), P = AᵀA in units of noise, with x ≥ 0 and Σx = total (Boyd et al. 2011)."""
+    def bounded(self, found: Floats, low: Floats, high: Floats) -> Floats:
+        """Draws × cells of sums: the nearest between the limits, with the same total where that is measured and possible."""
+        low, high = np.broadcast_to(low, found.shape), np.broadcast_to(high, found.shape)
+        width = 1e-9 * np.maximum(np.abs(found), 1.0)
+        bad = ((found < low - width) | (found > high + width)).any(axis=1)
+        if not bad.any():
+            return found
+        total: Floats | None = None
+        if not self.unseen.any():
+            total = np.clip(found.sum(axis=1), low.sum(axis=1), high.sum(axis=1))[bad]
+        found, low, high = found.copy(), low[bad], high[bad]
+
+        def onto(points: Floats) -> Floats:
+            return onto_box(points, low, high, total)
+
+        found[bad] = onto(found[bad]) if self.weights is None else self._nearest(found[bad], onto)
+        return found
+
+    def _nearest(self, start: Floats, onto: Callable[[Floats], Floats]) -> Floats:
+        """argmin (x − start)ᵀ P (x − start), P = AᵀA in units of noise, among what `onto` leads to (Boyd et al. 2011)."""
         scaled, step, inner = self._splitting
-        found = np.maximum(start, 0.0) if total is None else onto_simplex(start, total)
+        found = onto(start)
         dual = np.zeros_like(found)
         pulled = (start @ scaled.T) @ scaled
         size = max(float(np.abs(start).max()), 1.0)
@@ -196,7 +244,7 @@ class Fit:
             ahead = pulled / step + found - dual
             free = ahead - ((ahead @ scaled.T) @ inner) @ scaled  # (P + step)⁻¹, by Woodbury
             before = found
-            found = np.maximum(free + dual, 0.0) if total is None else onto_simplex(free + dual, total)
+            found = onto(free + dual)
             dual = dual + free - found
             if max(float(np.abs(free - found).max()), float(np.abs(found - before).max())) < 1e-7 * size:
                 break
@@ -221,6 +269,28 @@ def onto_simplex(points: Floats, totals: Floats) -> Floats:
     last = np.maximum((falling * places > above).sum(axis=1), 1)
     level = above[np.arange(len(points)), last - 1] / last
     return np.asarray(np.maximum(points - level[:, None], 0.0))
+
+
+def _mixed(group: Group) -> bool:
+    """Whether it adds up products of two columns, not squares."""
+    return len(set(group.terms)) > 1
+
+
+def _raised(cells: Floats, group: Group, *, exactly: bool) -> Floats:
+    """Counts of at least what is known in public; taken from elsewhere where the number of records is known."""
+    cells = cells.copy()
+    draws = np.arange(len(cells))
+    for row, least in group.least:
+        inside = group.held[row]
+        short = np.maximum(least - cells @ inside, 0.0)
+        if not short.any() or not inside.any():
+            continue
+        if exactly and not inside.all():
+            most = np.where(inside, -1.0, cells).argmax(axis=1)
+            short = np.minimum(short, cells[draws, most])
+            cells[draws, most] -= short
+        cells[draws, np.where(inside, cells, -1.0).argmax(axis=1)] += short
+    return cells
 
 
 def whole(tables: Floats) -> Floats:
@@ -307,6 +377,38 @@ class Reconstruction:
                 ]
                 for number, place in enumerate(links.tables):
                     found[place] = np.concatenate([one[number] for one in drawn])
+        for place, group in enumerate(self.groups):
+            if group.least:
+                found[place] = _raised(found[place], group, exactly=shared is not None)
+        return self._within_limits(found)
+
+    def _within_limits(self, found: list[Floats]) -> list[Floats]:
+        """Sums of one factor first: what products can be depends on them."""
+        unseen = [fit.unseen for fit in self.fits]
+        link_of = {place: links for links in self.links if links.linked for place in links.tables}
+        order = sorted(
+            range(len(found)), key=lambda place: (len(self.groups[place].terms), _mixed(self.groups[place]))
+        )
+        for place in order:
+            limits, links = self.groups[place].limits, link_of.get(place)
+            if limits is None or (links is not None and place != links.tables[0]):
+                continue
+            if links is None:
+                ends = limits.of(found, unseen)
+                if ends is not None:
+                    found[place] = self.fits[place].bounded(found[place], *ends)
+                continue
+            together = [self.groups[table].limits for table in links.tables]
+            every = [one if one is None else one.of(found, unseen) for one in together]
+            drawn = [
+                links.bounded(
+                    [found[table][[draw]] for table in links.tables],
+                    [one if one is None else (one[0][[draw]], one[1][[draw]]) for one in every],
+                )
+                for draw in range(len(found[place]))
+            ]
+            for number, table in enumerate(links.tables):
+                found[table] = np.concatenate([one[number] for one in drawn])
         return found
 
     def _linear(self, measured: Floats) -> list[Floats]:

@@ -122,7 +122,9 @@ def _atoms_met(
             (value,) = condition.values
             yield atoms_of([(value, None) if isinstance(value, str) else (None, value)])
         else:
-            inside = cuts[bisect.bisect_left(cuts, condition.start) : bisect.bisect_left(cuts, condition.below)]
+            inside = cuts[
+                bisect.bisect_left(cuts, condition.start) : bisect.bisect_left(cuts, condition.below)
+            ]
             yield atoms_of([(None, point) for point in _points(condition, inside, whole=whole)])
     if table.rest[place]:
         covered = _covered(table, place, axis, attribute, schema)
@@ -176,7 +178,10 @@ def of_counts(table: LargeTable, counts: Mapping[Filter, int]) -> Iterator[tuple
     """Published figures that are counts by themselves, too: their place among the published ones, and which count."""
     alongs = [table.along(axis) for axis in range(len(table.axes))]
     at = [
-        {value.where.conditions[0][1] if value.where.conditions else None: place for place, value in enumerate(along)}
+        {
+            value.where.conditions[0][1] if value.where.conditions else None: place
+            for place, value in enumerate(along)
+        }
         for along in alongs
     ]
     where = {int(flat): number for number, flat in enumerate(table.published.tolist())}
@@ -184,10 +189,10 @@ def of_counts(table: LargeTable, counts: Mapping[Filter, int]) -> Iterator[tuple
     for chosen, which in counts.items():
         conditions = dict(chosen.conditions)
         if len(conditions) == len(chosen.conditions) and set(conditions) <= set(table.columns):
-            places = [held.get(conditions.get(column), -1) for column, held in zip(table.columns, at, strict=True)]
+            places = [
+                held.get(conditions.get(column), -1) for column, held in zip(table.columns, at, strict=True)
+            ]
             if min(places) >= 0:
                 number = where.get(int(np.ravel_multi_index(places, sides)))
                 if number is not None:
                     yield number, which
-
-

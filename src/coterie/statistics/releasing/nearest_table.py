@@ -103,7 +103,9 @@ class _Fitting:
             if not any(levels):
                 sums = (float(margin.sums.sum()) for margin in self.fixed)
                 known = next((total for total in sums if math.isfinite(total)), whole)
-                done[levels] = np.full(summed.shape, max(float(summed.sum()), 0.0) if known is None else known)
+                done[levels] = np.full(
+                    summed.shape, max(float(summed.sum()), 0.0) if known is None else known
+                )
                 continue
             families = self._families(levels, summed.shape, done)
             done[levels] = nearest(summed.ravel(), families).reshape(summed.shape)
@@ -112,9 +114,13 @@ class _Fitting:
         back[np.ix_(*self.orders)] = self._whole(cells)
         return back
 
-    def _families(self, levels: Levels, shape: tuple[int, ...], done: Mapping[Levels, Floats]) -> list[Family]:
+    def _families(
+        self, levels: Levels, shape: tuple[int, ...], done: Mapping[Levels, Floats]
+    ) -> list[Family]:
         """What is fitted already, where no finer total of it is; and what was fixed beforehand."""
-        below = [one for one in done if one != levels and all(a <= b for a, b in zip(one, levels, strict=True))]
+        below = [
+            one for one in done if one != levels and all(a <= b for a, b in zip(one, levels, strict=True))
+        ]
         largest = [
             one
             for one in below
@@ -147,7 +153,9 @@ class _Fitting:
             times *= size
         index = sum(np.ix_(*along))
         sums = margin.sums.ravel()
-        return Family(np.broadcast_to(index, shape).ravel(), sums, None if np.isfinite(sums).all() else np.isinf(sums))
+        return Family(
+            np.broadcast_to(index, shape).ravel(), sums, None if np.isfinite(sums).all() else np.isinf(sums)
+        )
 
     def _margins(self, totals: Iterable[Axes]) -> list[Levels]:
         """The totals that are fitted, coarser ones first: of every column, those asked for, and what these have in common."""
