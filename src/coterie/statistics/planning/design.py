@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +34,7 @@ from coterie.statistics.prediction.reconstruction import (
     Group,
     Reconstruction,
     expected_cells,
+    whole,
     with_limits,
 )
 from coterie.statistics.prediction.target_error import Quantity, Target
@@ -42,7 +43,13 @@ from coterie.statistics.specification.cells import MOST_CELLS, Cells
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.specification import Notion, Route, Specification, Statistic
+from coterie.statistics.specification.specification import (
+    Notion,
+    Route,
+    Specification,
+    Statistic,
+    StatisticKind,
+)
 
 LEAST_SHARE = 0.02  # of an even split
 
@@ -62,6 +69,7 @@ class Design:
     warnings: tuple[str, ...]
     groups: tuple[Group, ...] = ()
     tables: tuple[Floats, ...] = ()  # of each group, the cells that are expected
+    repaired: tuple[tuple[str, float, float], ...] = ()  # stated guesses that contradict others, and what they became
 
     @property
     def asked(self) -> tuple[Measurement, ...]:
@@ -175,6 +183,7 @@ def build_design(
         tuple(dict.fromkeys(warnings)),
         groups,
         tables,
+        tuple(_repaired(specification, quantities, expectations)),
     )
 
 
@@ -301,6 +310,21 @@ def _directly(specification: Specification) -> Mapping[str, Statistic]:
     }
 
 
+_APART = 0.02  # of a guess: by how much it is changed without a word
+
+
+def _repaired(
+    specification: Specification, quantities: Sequence[Quantity], expectations: Expectations
+) -> Iterator[tuple[str, float, float]]:
+    """Of counts and sums that are asked for, what is planned with in place of what was stated."""
+    planned = {quantity.name: quantity.value for quantity in quantities}
+    for name, statistic in _directly(specification).items():
+        stated = expectations.given.get(statistic.name)
+        if stated is not None and name in planned and statistic.kind in (StatisticKind.COUNT, StatisticKind.SUM):
+            if abs(planned[name] - stated) > max(_APART * abs(stated), 1.0):
+                yield statistic.name, stated, planned[name]
+
+
 _SURE, _ASSUMED = 1.0, 10.0  # how much further off than a stated guess an assumed one may be
 
 
@@ -321,7 +345,43 @@ def _fit_guesses(
             if abs(value - guess) > 1e-6 * max(abs(guess), 1.0):
                 quantities[place] = replace(quantities[place], value=float(value))
         tables.append(table)
+    for place, table in enumerate(_of_one_size(groups, tables, expectations)):
+        group = groups[place]
+        if table is not tables[place]:
+            tables[place] = table
+            for q, value in zip(group.quantities, group.held @ table, strict=True):
+                quantities[q] = replace(quantities[q], value=float(value))
     return tuple(tables)
+
+
+def _of_one_size(
+    groups: Sequence[Group], tables: Sequence[Floats], expectations: Expectations
+) -> list[Floats]:
+    """Guesses about different columns are about the same records: their tables get the same total.
+
+    Cells that nobody asks for take what is missing; else all cells grow or shrink in proportion.
+    """
+    asked = [group.held.any(axis=0) for group in groups]
+    counted = [place for place, group in enumerate(groups) if group.counts]
+    whole_ones = [float(tables[place].sum()) for place in counted if asked[place].all()]
+    known = expectations.specification.records
+    if known is None and not whole_ones:
+        return list(tables)
+    total = float(known) if known is not None else float(np.mean(whole_ones))
+    found = list(tables)
+    for place in counted:
+        table, free = tables[place], ~asked[place]
+        short = total - float(table.sum())
+        if abs(short) <= _APART * total or not table.sum():
+            continue
+        if free.any():
+            table = table.copy()
+            table[free] = np.maximum(table[free] + short / free.sum(), 0.0)
+            short = total - float(table.sum())
+        if abs(short) > _APART * total and (short < 0 or not free.any()):
+            table = whole((table * total / table.sum())[None, :])[0]
+        found[place] = table
+    return found
 
 
 def _family_of(joint: JointMeasurement) -> Family:

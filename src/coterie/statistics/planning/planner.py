@@ -198,6 +198,12 @@ def notes_on(design: Design) -> tuple[str, ...]:
             f"Not stated, so assumed: {shortened(list(unstated), 6)}. Errors marked 'assumption' depend on it. State "
             "`expected`, or about: {size: …, mean: …, std: …}."
         )
+    if design.repaired:
+        said = [f"{name} {value:,.6g} instead of {stated:,.6g}" for name, stated, value in design.repaired]
+        notes.append(
+            f"Some expected values contradict each other. Planned with the nearest that do not: {shortened(said, 6)}. Correct "
+            "`expected` (or `records`), so that tables of the same people add up."
+        )
     for m in design.measurements:
         if isinstance(m, JointMeasurement):
             notes.append(
@@ -208,7 +214,7 @@ def notes_on(design: Design) -> tuple[str, ...]:
         if s.table is not None:
             notes.append(
                 f"{s.name} is a table of {s.table.cells:,} cells, planned as one statistic and measured by itself: its "
-                "figures agree with each other, but no other statistic is fitted to them."
+                "totals are those of all other counts of the release."
             )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:

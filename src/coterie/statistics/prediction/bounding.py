@@ -116,6 +116,8 @@ def onto_box(points: Floats, low: Floats, high: Floats, totals: Floats | None) -
     """The nearest points between the limits (draws × cells) that add up to the totals, if there are any."""
     if totals is None:
         return np.clip(points, low, high)
+    span = 4.0 * points.shape[1] * max(float(np.abs(points).max()), float(np.abs(totals).max()), 1.0)
+    low, high = np.where(np.isinf(low), -span, low), np.where(np.isinf(high), span, high)
     below, above = (points - high).min(axis=1), (points - low).max(axis=1)
     for _ in range(_HALVINGS):
         cut = (below + above) / 2.0

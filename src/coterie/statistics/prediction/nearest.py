@@ -61,12 +61,13 @@ def nearest(noisy: Floats, families: Sequence[Family]) -> Floats:
 
 def within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family]) -> Floats:
     """The nearest with the families' sums, and between the limits where that is possible."""
+    span = 4.0 * len(noisy) * float(np.abs(noisy).max(initial=1.0))
+    low, high = np.where(np.isinf(low), -span, low), np.where(np.isinf(high), span, high)
     found = _within(noisy, low, high, families)
     scale = 1e-6 * float(np.abs(noisy).max(initial=1.0))
     if max((_off(found, family) for family in families), default=0.0) <= scale:
         return found
     width = high - low  # beyond the limits, each in proportion to how far they are apart
-    width = np.where(np.isfinite(width), width, 1.0)
     for _ in range(_SWEEPS):
         for family in families:
             room = family.of(width)
