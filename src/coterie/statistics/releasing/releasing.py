@@ -142,11 +142,23 @@ def evaluate(design: Design, values: NDArray[np.float64]) -> tuple[dict[str, Flo
     """Statistics from quantities (releases × quantities), equations from statistics."""
     noisy = {q.name: values[:, i] for i, q in enumerate(design.metric.quantities)}
     statistics = {name: _row(form, noisy, len(values)) for name, form in design.statistics.items()}
+    for names in _rising(design.specification):
+        ordered = np.sort(np.stack([statistics[name] for name in names]), axis=0)
+        statistics |= dict(zip(names, ordered, strict=True))
     equations = {
         name: _row(form, {key: statistics[key] for key in names_in(form)}, len(values))
         for name, form in design.equations.items()
     }
     return statistics, equations
+
+
+def _rising(specification: Specification) -> list[list[str]]:
+    """Quantiles of the same values, lower ones first: published ones are in this order."""
+    found: dict[object, list[tuple[float, str]]] = {}
+    for s in specification.statistics:
+        if s.kind is StatisticKind.QUANTILE:
+            found.setdefault((s.where, s.columns), []).append((s.quantile, s.name))
+    return [[name for _, name in sorted(pairs)] for pairs in found.values() if len(pairs) > 1]
 
 
 def _row(form: Expression, inputs: Mapping[str, Floats], releases: int) -> Floats:
