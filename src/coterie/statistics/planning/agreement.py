@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator
 
 from coterie.statistics.prediction.derivation import can_use_sums
-from coterie.statistics.specification.filters import Filter, atoms
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, atoms
 from coterie.statistics.specification.specification import Route, Specification, Statistic, StatisticKind
 
 _MEANS = (StatisticKind.SUM, StatisticKind.MEAN)
@@ -58,5 +58,9 @@ def apart(one: Filter, other: Filter) -> bool:
     )
 
 
-def _meet(*conditions: object) -> bool:
-    return any(all(accepted) for accepted in atoms(list(conditions)))  # type: ignore[arg-type]
+def _meet(one: Condition, other: Condition) -> bool:
+    if isinstance(one, OneOf) and isinstance(other, OneOf):
+        return not set(one.values).isdisjoint(other.values)
+    if isinstance(one, Between) and isinstance(other, Between):
+        return one.start < other.below and other.start < one.below
+    return any(all(accepted) for accepted in atoms([one, other]))

@@ -143,8 +143,9 @@ def build_design(
     together = {i for key in joints for i in found[key][0]}
     singles = [m for i, m in enumerate(asked) if i not in together]
     measurements: tuple[Measurement | JointMeasurement, ...] = (*singles, *joints.values())
+    directly = _directly(specification)
     quantities, sources, groups, tables = _quantities(
-        specification, asked, measurements, found, joints, expectations
+        specification, asked, measurements, found, joints, expectations, directly
     )
     warnings = [
         f"{len(places):,} {'counts' if key[0] is Kind.COUNT else 'sums'} over {' × '.join(key[2])} are measured one by one: "
@@ -183,7 +184,7 @@ def build_design(
         tuple(dict.fromkeys(warnings)),
         groups,
         tables,
-        tuple(_repaired(specification, quantities, expectations)),
+        tuple(_repaired(directly, quantities, expectations)),
     )
 
 
@@ -222,12 +223,12 @@ def _quantities(
     found: Mapping[Key, tuple[list[int], Cells | None]],
     joints: Mapping[Key, JointMeasurement],
     expectations: Expectations,
+    directly: Mapping[str, Statistic],
 ) -> tuple[tuple[Quantity, ...], tuple[NoiseSource, ...], tuple[Group, ...], tuple[Floats, ...]]:
     """What expressions are made of, what is measured for it, and which of it must fit together."""
     zcdp = specification.budget.notion is not Notion.PURE
     place = {m.name: index for index, m in enumerate(measurements)}
     in_joint = {m.name: (joint, row) for joint in joints.values() for row, m in enumerate(joint.asked)}
-    directly = _directly(specification)
     quantities, sources = [], {}
     for m in asked:
         value, of_ranks, unstated = _worth(specification, m, directly.get(m.name), expectations)
@@ -314,11 +315,11 @@ _APART = 0.02  # of a guess: by how much it is changed without a word
 
 
 def _repaired(
-    specification: Specification, quantities: Sequence[Quantity], expectations: Expectations
+    directly: Mapping[str, Statistic], quantities: Sequence[Quantity], expectations: Expectations
 ) -> Iterator[tuple[str, float, float]]:
     """Of counts and sums that are asked for, what is planned with in place of what was stated."""
     planned = {quantity.name: quantity.value for quantity in quantities}
-    for name, statistic in _directly(specification).items():
+    for name, statistic in directly.items():
         stated = expectations.given.get(statistic.name)
         if stated is not None and name in planned and statistic.kind in (StatisticKind.COUNT, StatisticKind.SUM):
             if abs(planned[name] - stated) > max(_APART * abs(stated), 1.0):
