@@ -220,8 +220,8 @@ def notes_on(design: Design) -> tuple[str, ...]:
     if design.repaired:
         said = [f"{name} {value:,.6g} instead of {stated:,.6g}" for name, stated, value in design.repaired]
         notes.append(
-            f"Some expected values contradict each other. Planned with the nearest that do not: {shortened(said, 6)}. Correct "
-            "`expected` (or `records`), so that tables of the same people add up."
+            f"Some expected values contradict each other. Planned with the nearest that do not: {shortened(said, 6)}. "
+            "Correct `expected` (or `records`), so that tables of the same people add up."
         )
     for m in design.measurements:
         if isinstance(m, JointMeasurement):

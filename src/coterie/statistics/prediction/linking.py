@@ -39,7 +39,8 @@ class SharedMargin:
 def sums_of(cells: Floats, classes: Places, count: int) -> Floats:
     """Draws × classes."""
     if len(cells) == 1:
-        return np.bincount(classes, weights=cells[0], minlength=count)[None, :]
+        found = np.bincount(classes, weights=cells[0], minlength=count)
+        return np.asarray(found[None, :], dtype=np.float64)
     order = np.argsort(classes, kind="stable")
     starts = np.searchsorted(classes[order], np.arange(count))
     return np.asarray(np.add.reduceat(cells[:, order], starts, axis=1))

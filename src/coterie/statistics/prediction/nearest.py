@@ -38,7 +38,8 @@ class Family:
         return Family(self.classes[seen], self.sums, slack)
 
     def of(self, values: Floats) -> Floats:
-        return np.bincount(self.classes, weights=values, minlength=len(self.sums))
+        found = np.bincount(self.classes, weights=values, minlength=len(self.sums))
+        return np.asarray(found, dtype=np.float64)
 
 
 def nearest(noisy: Floats, families: Sequence[Family]) -> Floats:

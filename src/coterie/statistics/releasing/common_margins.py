@@ -17,7 +17,7 @@ from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.releasing.nearest_table import FixedMargin
 from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.cells import Axis
-from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, number_text
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf
 from coterie.statistics.specification.large_table import LargeTable
 
 _MOST_LISTED = 100_000  # whole numbers of a domain that are gone through one by one
@@ -165,9 +165,9 @@ def _covered(table: LargeTable, place: int, axis: Axis, attribute: Attribute, sc
     others = only_labels(attribute, schema) or frozenset()
     ranges = [c for c in conditions if isinstance(c, Between)]
     for value in named | others:
-        point = (value, None) if isinstance(value, str) else (None, value)
-        inside = value in listed or any(r.accepts(*point) for r in ranges)
-        accepted = tuple(c.accepts(*point) for c in axis.conditions)
+        text, number = (value, None) if isinstance(value, str) else (None, value)
+        inside = value in listed or any(one.accepts(text, number) for one in ranges)
+        accepted = tuple(c.accepts(text, number) for c in axis.conditions)
         if any(accepted):
             atom = axis.place.get(accepted, -1)
             left[atom] = left.get(atom, False) or not inside

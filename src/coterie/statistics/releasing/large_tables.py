@@ -120,8 +120,8 @@ def released_tables(
 ) -> dict[str, ReleasedTable]:
     """Each large table by the name of its statistic.
 
-    `tables`: of each group of the design, the cells that are published (∞: not known); `figures`: counts that are published alone. Tables
-    are fitted one after the other, the smaller ones first, and have the same totals as all that is fixed by then.
+    `tables`: of each group of the design, the cells that are published (∞: not known); `figures`: counts that are published
+    alone. Tables are fitted one after the other, the smaller ones first, and have the same totals as all that is fixed by then.
     """
     design, specification = chosen.design, chosen.specification
     budgets = dict(zip((m.name for m in design.measurements), chosen.budgets, strict=True))

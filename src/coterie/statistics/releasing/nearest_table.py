@@ -138,9 +138,8 @@ class _Fitting:
         seen = [axis for axis, level in enumerate(levels) if level]
         for margin in self.fixed:
             part = margin.over(seen)
-            if len(part.classes) > 1:  # over one column its classes are totals already
-                found.append(self._known(part, levels, shape))
-            elif part.classes and not any(one[axis] for one in largest for axis in part.classes):
+            told = any(one[axis] for one in largest for axis in part.classes)
+            if len(part.classes) > 1 or (part.classes and not told):  # over one column classes are totals
                 found.append(self._known(part, levels, shape))
         return found
 
@@ -158,7 +157,7 @@ class _Fitting:
         )
 
     def _margins(self, totals: Iterable[Axes]) -> list[Levels]:
-        """The totals that are fitted, coarser ones first: of every column, those asked for, and what these have in common."""
+        """The totals that are fitted, coarser ones first: of every column, those asked for, what these have in common."""
         axes = range(self.noisy.ndim)
         asked = {(axis,) for axis in axes} | set(totals) | {tuple(axes)}
         asked |= {tuple(sorted(set(a) & set(b))) for a, b in itertools.product(asked, asked)}
@@ -181,6 +180,6 @@ class _Fitting:
             index = index * len(family.sums) + family.classes
         used, first, index = np.unique(index, return_index=True, return_inverse=True)
         coarse = [replace(family, classes=family.classes[first]) for family in families]
-        sums = np.bincount(index, weights=cells.ravel(), minlength=len(used))
+        sums = np.asarray(np.bincount(index, weights=cells.ravel(), minlength=len(used)), dtype=np.float64)
         together = Family(index, rounded(nearest(sums, coarse), coarse))
         return rounded(cells.ravel(), [together]).reshape(shape).astype(np.int64)

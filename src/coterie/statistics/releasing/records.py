@@ -128,7 +128,7 @@ def _digest(path: Path) -> str:
     if path.suffix.lower() == ".gz":
         try:
             with gzip.open(path) as stream:
-                return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+                return hashlib.file_digest(stream, "sha256").hexdigest()
         except (OSError, EOFError, zlib.error):
             pass  # damaged: the reader will say so
     with path.open("rb") as stream:
