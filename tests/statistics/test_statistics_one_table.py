@@ -25,8 +25,8 @@ LABELS = {
     "sex": ["f", "m"],
     "water": list("abcdefgh"),
     "edu": ["none", "primary", "higher"],
-    "job": [f"j{i}" for i in range(40)],
-    "region": [f"r{i}" for i in range(50)],
+    "job": [f"j{i}" for i in range(30)],
+    "region": [f"r{i}" for i in range(30)],
 }
 RECORDS = 3000
 _RNG = np.random.default_rng(5)
@@ -103,7 +103,9 @@ def test_tables_whose_product_is_too_large_share_their_margins(neighbours: str) 
     chosen, made = released(content, 2)
     assert len(chosen.design.measurements) == len(PAIRS)  # one for each table
     apart = 2 if neighbours == "replace-one" else 1
-    assert max(error.mean for error in chosen.errors) <= 1.1 * apart * len(PAIRS) * 2
+    assert np.mean([error.mean for error in chosen.errors]) <= apart * len(
+        PAIRS
+    )  # as if each had its part of ε
     truth = TABLE.to_pandas()
     for one in made:
         found = figures(one)

@@ -25,13 +25,10 @@ def repaired(
     planned = {quantity.name: quantity.value for quantity in quantities}
     for name, statistic in directly.items():
         stated = expectations.given.get(statistic.name)
-        if (
-            stated is not None
-            and name in planned
-            and statistic.kind in (StatisticKind.COUNT, StatisticKind.SUM)
-        ):
-            if abs(planned[name] - stated) > max(_APART * abs(stated), 1.0):
-                yield statistic.name, stated, planned[name]
+        if stated is None or name not in planned or statistic.kind not in _ADDED_UP:
+            continue
+        if abs(planned[name] - stated) > max(_APART * abs(stated), 1.0):
+            yield statistic.name, stated, planned[name]
 
 
 _SURE, _ASSUMED = 1.0, 10.0  # how much further off than a stated guess an assumed one may be
@@ -74,20 +71,19 @@ def _of_one_size(
     counted = [place for place, group in enumerate(groups) if group.counts]
     whole_ones = [float(tables[place].sum()) for place in counted if asked[place].all()]
     known = expectations.specification.records
-    if known is None and not whole_ones:
+    if not whole_ones:
         return list(tables)
     total = float(known) if known is not None else float(np.mean(whole_ones))
     found = list(tables)
     for place in counted:
         table, free = tables[place], ~asked[place]
         short = total - float(table.sum())
-        if abs(short) <= _APART * total or not table.sum():
+        if abs(short) <= _APART * total or not table.sum() or (free.any() and short < 0):
             continue
         if free.any():
             table = table.copy()
-            table[free] = np.maximum(table[free] + short / free.sum(), 0.0)
-            short = total - float(table.sum())
-        if abs(short) > _APART * total and (short < 0 or not free.any()):
+            table[free] += short / free.sum()
+        else:
             table = whole((table * total / table.sum())[None, :])[0]
         found[place] = table
     return found

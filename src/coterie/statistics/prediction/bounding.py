@@ -1,8 +1,8 @@
 """Sums as they can be, given how many records there are: a mean lies in its domain, a variance is not negative.
 
 Of n records whose terms lie in [l, u] the sum lies in [n·l, n·u]; Σx² is at least (Σx)²/n, and |Σxy − ΣxΣy/n| at most the
-root of the product of what is left of Σx² and Σy². Fitted cells keep these limits, and unions of cells then keep them as well: so no
-published mean, variance or correlation has to be cut by itself, and all of them follow from the same sums and counts.
+root of the product of what is left of Σx² and Σy². Fitted cells keep these limits, and unions of cells then keep them as
+well: so no published mean, variance or correlation has to be cut by itself, and all follow from the same sums and counts.
 """
 
 from __future__ import annotations

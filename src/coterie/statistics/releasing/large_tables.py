@@ -121,7 +121,7 @@ def released_tables(
     """Each large table by the name of its statistic.
 
     `tables`: of each group of the design, the cells that are published (∞: not known); `figures`: counts that are published
-    alone. Tables are fitted one after the other, the smaller ones first, and have the same totals as all that is fixed by then.
+    alone. Tables are fitted one after the other, smaller ones first, and have the totals of all that is fixed by then.
     """
     design, specification = chosen.design, chosen.specification
     budgets = dict(zip((m.name for m in design.measurements), chosen.budgets, strict=True))
