@@ -15,7 +15,7 @@ import pytest
 from coterie.errors import ParameterError
 from coterie.report.statistics_page import statistics_page
 from coterie.statistics import Plan, plan, read_specification, release
-from coterie.statistics.prediction.nearest import Family, nearest, rounded, within
+from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded, within
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import StatisticsRelease, make_release
@@ -274,8 +274,8 @@ def test_the_nearest_with_given_sums_is_found_and_rounded() -> None:
         true = rng.poisson(2, (6, 9))
         rows, columns = np.indices(true.shape)
         families = [
-            Family(rows.ravel(), true.sum(axis=1).astype(float)),
-            Family(columns.ravel(), true.sum(axis=0).astype(float)),
+            FixedSums(rows.ravel(), true.sum(axis=1).astype(float)),
+            FixedSums(columns.ravel(), true.sum(axis=0).astype(float)),
         ]
         noisy = true.ravel() + rng.laplace(0, 3, true.size)
         found = nearest(noisy, families)

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.nearest import Family, nearest, rounded, within
+from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded, within
 from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import atoms
 
-Places = NDArray[np.int64]
+CellClasses = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class SharedMargin:
     """What the tables `classes` (by their number) all have: of each cell its class."""
 
     columns: frozenset[str]
-    classes: Mapping[int, Places]
+    classes: Mapping[int, CellClasses]
     count: int
 
     def of(self, table: int, cells: Floats) -> Floats:
@@ -36,7 +36,7 @@ class SharedMargin:
         return sums_of(cells, self.classes[table], self.count)
 
 
-def sums_of(cells: Floats, classes: Places, count: int) -> Floats:
+def sums_of(cells: Floats, classes: CellClasses, count: int) -> Floats:
     """Draws × classes."""
     if len(cells) == 1:
         found = np.bincount(classes, weights=cells[0], minlength=count)
@@ -76,7 +76,7 @@ def _margin(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedMargi
     )
 
 
-def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, Places]:
+def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, CellClasses]:
     """Of each table's cells the piece of a column, cut only where every table cuts it."""
     axis_of = {
         place: next(i for i, axis in enumerate(cells.axes) if axis.column == column)
@@ -187,7 +187,7 @@ class Links:
 
     def _families(
         self, table: int, known: Iterable[tuple[SharedMargin, Floats]], within: SharedMargin | None
-    ) -> list[Family]:
+    ) -> list[FixedSums]:
         """The margins that are fixed already, as sums over a table's cells, or over the classes of a margin of it."""
         chosen = [
             (margin, sums)
@@ -207,5 +207,5 @@ class Links:
                 for member, mine in within.classes.items():
                     above[mine] = margin.classes[member]
                 classes = above
-            found.append(Family(classes, sums))
+            found.append(FixedSums(classes, sums))
         return found

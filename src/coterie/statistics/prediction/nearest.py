@@ -23,26 +23,26 @@ _MOST_EXACT = 50_000  # counts that are rounded by a program in whole numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class FixedSums:
     """Classes of cells, and the sum of each. `at_most`: of classes in which other cells take what is left."""
 
     classes: NDArray[np.int64]
     sums: Floats
     at_most: NDArray[np.bool_] | None = None
 
-    def only(self, seen: NDArray[np.bool_]) -> Family:
+    def only(self, seen: NDArray[np.bool_]) -> FixedSums:
         """Over those cells alone; where others are in a class, its sum is a limit."""
         if seen.all():
             return self
         slack = np.bincount(self.classes[~seen], minlength=len(self.sums)) > 0
-        return Family(self.classes[seen], self.sums, slack)
+        return FixedSums(self.classes[seen], self.sums, slack)
 
     def of(self, values: Floats) -> Floats:
         found = np.bincount(self.classes, weights=values, minlength=len(self.sums))
         return np.asarray(found, dtype=np.float64)
 
 
-def nearest(noisy: Floats, families: Sequence[Family]) -> Floats:
+def nearest(noisy: Floats, families: Sequence[FixedSums]) -> Floats:
     """Not negative, with the families' sums; without any, cut at zero."""
     if not families:
         return np.maximum(noisy, 0.0)
@@ -60,7 +60,7 @@ def nearest(noisy: Floats, families: Sequence[Family]) -> Floats:
     return found
 
 
-def within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family]) -> Floats:
+def within(noisy: Floats, low: Floats, high: Floats, families: Sequence[FixedSums]) -> Floats:
     """The nearest with the families' sums, and between the limits where that is possible."""
     span = 4.0 * len(noisy) * float(np.abs(noisy).max(initial=1.0))
     low, high = np.where(np.isinf(low), -span, low), np.where(np.isinf(high), span, high)
@@ -77,7 +77,7 @@ def within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family])
     return found
 
 
-def _within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family]) -> Floats:
+def _within(noisy: Floats, low: Floats, high: Floats, families: Sequence[FixedSums]) -> Floats:
     cuts = [np.zeros(len(family.sums)) for family in families]
     away, found = np.zeros_like(noisy), np.clip(noisy, low, high)
     for _ in range(_SWEEPS if len(families) > 1 else 1):
@@ -99,7 +99,7 @@ def _within(noisy: Floats, low: Floats, high: Floats, families: Sequence[Family]
     return found
 
 
-def _off(found: Floats, family: Family) -> float:
+def _off(found: Floats, family: FixedSums) -> float:
     off = family.of(found) - family.sums
     if family.at_most is not None:
         off[family.at_most] = np.maximum(off[family.at_most], 0.0)
@@ -107,7 +107,7 @@ def _off(found: Floats, family: Family) -> float:
     return float(np.abs(off[filled]).max(initial=0.0))
 
 
-def _cuts(values: Floats, family: Family) -> Floats:
+def _cuts(values: Floats, family: FixedSums) -> Floats:
     """Of each class the c with Σ max(value − c, 0) = its sum: the largest j for which the j-th value is above its c."""
     order = np.lexsort((-values, family.classes))
     falling, classes = values[order], family.classes[order]
@@ -127,7 +127,7 @@ def _cuts(values: Floats, family: Family) -> Floats:
     return found if family.at_most is None else np.where(family.at_most, np.maximum(found, 0.0), found)
 
 
-def rounded(values: Floats, families: Sequence[Family]) -> Floats:
+def rounded(values: Floats, families: Sequence[FixedSums]) -> Floats:
     """Whole counts with the same whole sums; sums over neighbouring cells of a class are off by less than one."""
     if not families:
         return np.asarray(np.diff(np.rint(np.cumsum(values)), prepend=0.0))
@@ -140,7 +140,7 @@ def rounded(values: Floats, families: Sequence[Family]) -> Floats:
     return _program(values, families)
 
 
-def _scaled(values: Floats, family: Family) -> Floats:
+def _scaled(values: Floats, family: FixedSums) -> Floats:
     """Sums met exactly, so that running sums are whole at the end of every class."""
     sums = family.of(values)
     wanted = family.sums
@@ -152,7 +152,7 @@ def _scaled(values: Floats, family: Family) -> Floats:
     return values * times[family.classes] + even[family.classes]
 
 
-def _program(values: Floats, families: Sequence[Family]) -> Floats:
+def _program(values: Floats, families: Sequence[FixedSums]) -> Floats:
     """The whole counts nearest to the values among those with the families' sums (of two families, a flow).
 
     Three or more margins in a circle may have no whole table: sums are then met as nearly as can be.

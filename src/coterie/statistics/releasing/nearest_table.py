@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
-from coterie.statistics.prediction.nearest import Family, nearest, rounded
+from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded
 
 Axes = tuple[int, ...]
 Levels = tuple[int, ...]  # along each axis: 0 is all of it, the last every value
@@ -116,7 +116,7 @@ class _Fitting:
 
     def _families(
         self, levels: Levels, shape: tuple[int, ...], done: Mapping[Levels, Floats]
-    ) -> list[Family]:
+    ) -> list[FixedSums]:
         """What is fitted already, where no finer total of it is; and what was fixed beforehand."""
         below = [
             one for one in done if one != levels and all(a <= b for a, b in zip(one, levels, strict=True))
@@ -134,7 +134,7 @@ class _Fitting:
             ]
             sums = done[one]
             index = np.ravel_multi_index(np.ix_(*along), sums.shape)
-            found.append(Family(np.broadcast_to(index, shape).ravel(), sums.ravel()))
+            found.append(FixedSums(np.broadcast_to(index, shape).ravel(), sums.ravel()))
         seen = [axis for axis, level in enumerate(levels) if level]
         for margin in self.fixed:
             part = margin.over(seen)
@@ -143,7 +143,7 @@ class _Fitting:
                 found.append(self._known(part, levels, shape))
         return found
 
-    def _known(self, margin: FixedMargin, levels: Levels, shape: tuple[int, ...]) -> Family:
+    def _known(self, margin: FixedMargin, levels: Levels, shape: tuple[int, ...]) -> FixedSums:
         along = [np.zeros(size, dtype=np.int64) for size in shape]
         times = 1
         for axis, size in zip(reversed(list(margin.classes)), reversed(margin.sums.shape), strict=True):
@@ -152,7 +152,7 @@ class _Fitting:
             times *= size
         index = sum(np.ix_(*along))
         sums = margin.sums.ravel()
-        return Family(
+        return FixedSums(
             np.broadcast_to(index, shape).ravel(), sums, None if np.isfinite(sums).all() else np.isinf(sums)
         )
 
@@ -181,5 +181,5 @@ class _Fitting:
         used, first, index = np.unique(index, return_index=True, return_inverse=True)
         coarse = [replace(family, classes=family.classes[first]) for family in families]
         sums = np.asarray(np.bincount(index, weights=cells.ravel(), minlength=len(used)), dtype=np.float64)
-        together = Family(index, rounded(nearest(sums, coarse), coarse))
+        together = FixedSums(index, rounded(nearest(sums, coarse), coarse))
         return rounded(cells.ravel(), [together]).reshape(shape).astype(np.int64)
