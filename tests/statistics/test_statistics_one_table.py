@@ -235,7 +235,7 @@ def test_contradictory_guesses_are_named_and_cost_nothing() -> None:
     statistics["b"] = counts("edu", expected=1000)
     plain = plan(read_specification(document(statistics)), report_losses=False)
     assert not any("contradict" in note for note in plain.notes)
-    assert told.score == pytest.approx(plain.score, rel=0.02)
+    assert max(e.mean for e in told.errors) < 1.5 * max(e.mean for e in plain.errors)  # was: hundreds
 
 
 @pytest.mark.parametrize("formula", ["n[all, >50K] / 2", "n[f, north-west, >50K]"])
