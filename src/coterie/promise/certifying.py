@@ -242,6 +242,8 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append(
             "the schema's rules are not enforced: noise is drawn value by value, so rows of the release violate some"
         )
+    if facts.marked:
+        notes.append(f"read as missing, although the domain holds it: {'; '.join(facts.marked)}")
     if facts.gaps:
         notes.append(
             f"missing is an outcome of {', '.join(facts.gaps)}: measured and released like another, an empty cell"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Schema
+from coterie.schema.codebook import canonical_number
 from coterie.statistics.prediction.value_grid import Places, ValueGrid
 from coterie.statistics.specification.asked_values import (
     MISSING,
@@ -31,7 +32,7 @@ from coterie.statistics.specification.filters import Between, Condition, Filter,
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
-from coterie.table.columns.column import NumericColumn, canonical_number
+from coterie.table.columns.column import NumericColumn
 from coterie.table.database import connected, fetch
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
