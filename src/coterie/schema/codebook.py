@@ -78,6 +78,7 @@ class Codebook(Frozen):
         return {words.strip(): code for code, words in self.value_labels or () if count[words] == 1}
 
 
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 stay text
 # A number as codes may be written: 1.0 and 1.00 are 1, and 0.50 is 0.5; 01 is no number here but a code with its zero.
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?")
 

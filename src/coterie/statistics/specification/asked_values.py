@@ -63,6 +63,9 @@ def one_spelling(chosen: Filter, schema: Schema) -> Filter:
     """The filter with labels as texts and numbers as numbers, however they were written: equal ones are equal then."""
 
     def spelled(value: Value, attribute: Attribute, *, labelled: bool) -> Value:
+        code = attribute.codes_by_words.get(str(value)) if labelled else None
+        if code is not None and code in (asked_labels(attribute, schema.folder) or ()):
+            return code
         if value in attribute.missing_marks or isinstance(value, str) == labelled:
             return value
         if labelled:
@@ -122,6 +125,8 @@ def _asked_number(value: Value, attribute: Attribute) -> Value:
 
 def _asked_label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -> str:
     text = value.strip() if isinstance(value, str) else canonical(repr(value))
+    if text not in (labels or ()):  # a code may be named by its words
+        text = attribute.codes_by_words.get(text, text)
     if marked_by(attribute.missing_marks)(text):
         return MISSING_LABEL if attribute.gaps else MISSING
     if labels is None or text in labels:

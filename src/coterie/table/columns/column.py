@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain
-from coterie.schema.codebook import canonical_number
+from coterie.schema.codebook import WHOLE, canonical_number
 from coterie.schema.taxonomy.semantics import distance_matrix, encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
@@ -174,12 +173,11 @@ _TYPES = {
     AttributeType.TIMESTAMP: pa.timestamp("us"),
     AttributeType.BOOLEAN: pa.bool_(),
 }
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 stay text
 
 
 def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field:
     """Name, type and nullability of a protected column; `labels` are all labels of its domain."""
-    of_labels = pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
+    of_labels = pa.int64() if all(map(WHOLE.fullmatch, labels)) else pa.string()
     return pa.field(attribute.name, _TYPES.get(attribute.type) or of_labels, nullable=attribute.gaps)
 
 
