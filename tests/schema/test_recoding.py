@@ -164,7 +164,6 @@ def test_new_labels_of_codes_are_codes() -> None:
     content = {
         "type": "categorical",
         "role": "protect",
-        "role": "protect",
         "categories": ["1", "2", "3", "4"],
         "value_labels": words,
         "missing_marks": [5, "7 to 8"],
