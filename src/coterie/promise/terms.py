@@ -20,6 +20,7 @@ from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilo
 from coterie.schema.attributes import Attribute, Role, Schema, Source
 from coterie.schema.codebook import marks_inside
 from coterie.schema.exact import Number, parse_epsilon, split
+from coterie.schema.survey_words import is_household
 from coterie.table.columns.column import CategoryColumn, Column
 
 COUNTING = Fraction(
@@ -237,6 +238,7 @@ def facts_of(
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
         marked=tuple(found for a in schema.protected if (found := _marked_inside(a.in_file))),
+        households=() if schema.unit is not None else _households(schema),
         gaps=tuple(a.name for a in schema.protected if a.gaps),
         rules=rules.texts,
         rules_hold=method.whole_table is not None,
@@ -259,6 +261,11 @@ def _marked_inside(attribute: Attribute) -> str:
         return ""
     found = marks_inside(attribute.missing_marks, attribute.domain, attribute.type)
     return f"{', '.join(found)} in {attribute.name}" if found else ""
+
+
+def _households(schema: Schema) -> tuple[str, ...]:
+    """Dropped columns that are named like the number of a household."""
+    return tuple(a.name for a in schema.with_role(Role.IDENTIFIER) if is_household(a.name))
 
 
 def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:

@@ -228,7 +228,8 @@ def _check_pair(
     decides = {*(one.when.columns if one.when else ()), *(other.when.columns if other.when else ())}
     if one is not other and (decides & (asked[0] | asked[1]) or not asked[0] & asked[1]):
         return  # one of them may simply forbid that the other applies; or they ask for different things
-    columns, needed = {*one.columns, *other.columns}, []
+    columns: set[str] = {*one.columns, *other.columns}
+    needed: list[Step] = []
     for step in reversed(steps):  # each stands after those that settle what it needs
         if step.column in columns:
             needed.insert(0, step)
