@@ -31,21 +31,8 @@ def with_labels(labels: list[str], **entry: Any) -> dict[str, Any]:
     return {**with_statistic(**entry), "schema": schema}
 
 
-def with_gaps(**entry: Any) -> dict[str, Any]:
-    column = {**SCHEMA["attributes"]["cost"], "missing": "own category"}
-    return {
-        **with_statistic(**entry),
-        "schema": {**SCHEMA, "attributes": {**SCHEMA["attributes"], "cost": column}},
-    }
-
-
 REGIONS = ["north", "south", "west"]
 BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
-    "numbers that may be missing": (
-        with_gaps(kind="mean", of="cost"),
-        SchemaError,
-        "of which values may be missing.*missing: impute",
-    ),
     "unknown statistic": (
         with_equation("avg[yes] / avgg[no]"),
         ParameterError,

@@ -147,7 +147,7 @@ def typed(
         column, absent = _typed(
             found.column(name), attribute, schema, name in numeric, asked.get(name, set())
         )
-        if (name in numeric or attribute.is_protected) and absent.any():
+        if (name in numeric or attribute.is_protected) and absent.any() and not attribute.gaps:
             raise _gaps(name)
         columns[name] = column
     return People(columns, found.num_rows, keys)
@@ -156,7 +156,7 @@ def typed(
 def _gaps(name: str) -> DataError:
     return DataError(
         f"Column '{name}' has missing values.",
-        "Fill them, or set `missing: impute` for it in the schema.",
+        "Fill them, or write `missing: impute` or `missing: own category` for it in the schema.",
     )
 
 

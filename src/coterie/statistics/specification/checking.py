@@ -142,11 +142,6 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             raise SchemaError(
                 f"{where} needs numbers, but '{column}' is {attribute.type.value}.", "Use a count by value."
             )
-        if attribute.gaps:
-            raise SchemaError(
-                f"{where} adds up '{column}', of which values may be missing.",
-                "Write `missing: impute` for it in the schema, or publish synthetic rows: dp-synthetic releases gaps.",
-            )
         if attribute.domain is None:
             raise SchemaError(
                 f"{where} needs public bounds of '{column}', and the schema has none.",
