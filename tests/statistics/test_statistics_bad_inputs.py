@@ -33,6 +33,20 @@ def with_labels(labels: list[str], **entry: Any) -> dict[str, Any]:
 
 REGIONS = ["north", "south", "west"]
 BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
+    "numbers that do not apply to everybody": (
+        {
+            **with_statistic(kind="mean", of="cost"),
+            "schema": {
+                **SCHEMA,
+                "attributes": {
+                    **SCHEMA["attributes"],
+                    "cost": {**SCHEMA["attributes"]["cost"], "not_applicable": "age < 15"},
+                },
+            },
+        },
+        SchemaError,
+        "says where it does not apply.*own category",
+    ),
     "unknown statistic": (
         with_equation("avg[yes] / avgg[no]"),
         ParameterError,

@@ -142,6 +142,11 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             raise SchemaError(
                 f"{where} needs numbers, but '{column}' is {attribute.type.value}.", "Use a count by value."
             )
+        if attribute.not_applicable is not None:
+            raise SchemaError(
+                f"{where} adds up '{column}', of which the schema says where it does not apply.",
+                "Leave not_applicable out, write `missing: own category`, and ask for the others: where: {age: {from: 15}}.",
+            )
         if attribute.domain is None:
             raise SchemaError(
                 f"{where} needs public bounds of '{column}', and the schema has none.",
