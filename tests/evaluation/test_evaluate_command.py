@@ -80,7 +80,9 @@ def test_a_release_in_memory_knows_whose_row_is_whose(folder: Path) -> None:
     release = coterie.protect(people, schema, method="laplace", epsilon=1000)
     assert release.certificate.release.shuffled
     assert not release.table.column(0).equals(people.column(release.table.column_names[0]))
-    assert coterie.evaluate(people, release, schema, measures=["sse"]).measures["sse"].value < 0.1  # else about 2
+    assert (
+        coterie.evaluate(people, release, schema, measures=["sse"]).measures["sse"].value < 0.1
+    )  # else about 2
 
 
 def test_the_table_explains_each_number(folder: Path) -> None:

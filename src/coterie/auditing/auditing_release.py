@@ -41,7 +41,7 @@ from coterie.table.units import unit_labels
 
 SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
-    "unless you give the order (--order)."
+    "unless you give the order (--order, such as the file of internal figures)."
 )
 SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
