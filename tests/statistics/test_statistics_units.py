@@ -23,6 +23,7 @@ from coterie.statistics.releasing.certificate import promise, purpose_of
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
+from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Neighbours
 
@@ -263,3 +264,14 @@ def test_what_is_missing_is_in_no_sum_and_in_no_mean() -> None:
     made = make_release(planned(content), open_records(with_wages(rows)), Noise.seeded(1))
     figures = {value.name: round(value.value, 2) for value in made.values}
     assert figures == {"people": 6, "pay": 12, "mean": 3, "women": 3, "middle": 3}
+
+
+def test_a_plan_takes_as_many_values_as_records_where_nothing_is_said() -> None:
+    asked = {
+        "n": {"kind": "count", "by": {"sex": ["f", "m"]}, "expected": {"f": 400, "m": 200}},
+        "pay": {"kind": "mean", "of": "wage", "by": {"sex": ["f", "m"]}, "at_least": 10, "expected": 1},
+    }
+    made = read_specification(with_gaps(1, asked, records=600))
+    expected = Expectations.of(made)
+    assert [expected.size(made[f"pay[{sex}]"].where) for sex in "fm"] == [400, 200]
+    assert str(made["pay[f]"].where) == "sex = f, wage ≥ -2"
