@@ -47,7 +47,9 @@ class _Compiled:
     def __init__(self, loop: Callable[..., Any], **options: Any) -> None:
         self._loop, self._options = loop, options
         self._machine: Callable[..., Any] | None = None
-        self._ready: Callable[..., Any] | None = None  # the same, once all loops that it calls are machine code
+        self._ready: Callable[..., Any] | None = (
+            None  # the same, once all loops that it calls are machine code
+        )
 
     def __call__(self, *arguments: Any) -> Any:
         return (self._ready or self._make())(*arguments)

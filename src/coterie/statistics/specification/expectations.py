@@ -85,8 +85,9 @@ class Expectations:
 
     def _always(self, column: str, condition: Condition) -> bool:
         """Whether every value satisfies it, so that it only leaves out what is missing."""
-        domain = self.specification.schema[column].domain
-        if domain is None or not isinstance(condition, Between):
+        attribute = self.specification.schema[column]
+        domain = attribute.domain
+        if domain is None or not attribute.gaps or not isinstance(condition, Between):
             return False
         return condition.start <= domain.lower and condition.below > domain.upper
 
