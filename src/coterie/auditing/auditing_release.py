@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from coterie.auditing.attacks.finding import FEWEST_TRIALS
 from coterie.auditing.audit import NO_CONTROL, Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
 from coterie.errors import CertificateError, DataError, ParameterError
+from coterie.evaluation.row_order import row_order
 from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
@@ -41,7 +41,7 @@ from coterie.table.units import unit_labels
 
 SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
-    "unless you give the order (--order)."
+    "unless you give the order (--order, such as the file of internal figures)."
 )
 SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
@@ -136,7 +136,7 @@ def audit(
         schema,
         control=None if control is None else as_table(control, schema),
         known=known,
-        order=_order(Path(order)) if isinstance(order, str | Path) else order,
+        order=None if order is None else row_order(order),
         in_order=own is not None and not own.release.shuffled and not _synthetic(own),
         synthetic=own is not None and _synthetic(own),
         certificate=_certificate(released, certificate) if own is None else None,
@@ -170,21 +170,6 @@ def _certificate(released: Any, given: Certificate | str | Path | None) -> Certi
             "Give the certificate of this release with --certificate, or move that file away.",
         )
     return certificate
-
-
-def _order(path: Path) -> list[int]:
-    """One number per line, or the internal figures of a shuffled release."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        if text.lstrip().startswith("{"):
-            return [int(place) for place in json.loads(text)["row_order"]]
-        return [int(line) for line in text.split()]
-    except OSError as error:
-        raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
-    except (ValueError, KeyError, TypeError):
-        raise DataError(
-            "The order of rows is not a list of whole numbers.", "Write one number per line."
-        ) from None
 
 
 def audit_release(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Schema
+from coterie.schema.codebook import canonical_number
 from coterie.statistics.prediction.value_grid import Places, ValueGrid
 from coterie.statistics.specification.asked_values import (
     MISSING,
@@ -33,7 +34,7 @@ from coterie.statistics.specification.filters import Between, Condition, Filter,
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
-from coterie.table.columns.column import NumericColumn, canonical_number
+from coterie.table.columns.column import NumericColumn
 from coterie.table.database import connected, fetch
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
@@ -159,7 +160,7 @@ def typed(
         column, absent = _typed(
             found.column(name), attribute, schema, name in numeric, asked.get(name, set())
         )
-        if (name in numeric or attribute.is_protected) and absent.any():
+        if (name in numeric or attribute.is_protected) and absent.any() and not attribute.gaps:
             raise _gaps(name)
         columns[name] = column
     return People(columns, found.num_rows, keys)
@@ -168,7 +169,7 @@ def typed(
 def _gaps(name: str) -> DataError:
     return DataError(
         f"Column '{name}' has missing values.",
-        "Fill them, or set `missing: impute` for it in the schema.",
+        "Fill them, or write `missing: impute` or `missing: own category` for it in the schema.",
     )
 
 
