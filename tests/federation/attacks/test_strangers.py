@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import select
 import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from uvicorn.server import ServerState
 from coterie.federation.aggregator import connections
 from coterie.federation.aggregator.connections import PatientProtocol
 from coterie.federation.documents import wire
+from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys
 
 STUDY = "0" * 64
@@ -50,18 +53,55 @@ def test_bodies_are_read_after_authentication(shared: Any) -> None:
     assert announced(shared, target, size + 1, headers) == 413, "too long by its own word"
 
 
+def test_who_only_names_a_known_key_shares_four_places(shared: Any) -> None:
+    """Owners' keys are public. A request of an older version can be verified only when its body is read."""
+    home = shared.join("named-by-strangers")
+    target, held = f"/v1/studies/{STUDY}/chunks/0", []
+    with shared.client(home) as client:
+        headers = client.signed_headers("PUT", target, b"")
+    headers = {**headers, wire.SIGNATURE: "A" * 86 + "=="}
+    del headers[wire.BODY]
+    context = ssl.create_default_context(cadata=shared.aggregator.tls_certificate)
+    context.check_hostname = False
+    try:
+        for _ in range(12):
+            plain = socket.create_connection(("127.0.0.1", shared.port), timeout=60)
+            line = context.wrap_socket(plain)
+            held.append(line)
+            head = [f"PUT {target} HTTP/1.1", "Host: x", "Content-Length: 8000000"]
+            head += [f"{name}: {value}" for name, value in headers.items()]
+            line.sendall("\r\n".join([*head, "", "x"]).encode())
+        answered: set[Any] = set()
+        while len(answered) < 8:
+            ready = select.select([line for line in held if line not in answered], [], [], 60)[0]
+            assert ready, "eight of twelve are answered"
+            answered.update(ready)
+        answers = {line.recv(4096).split(b" ")[1] for line in answered}
+        with shared.client(home, f"session-of-{home.owner}-here") as client:
+            client.get("/v1/desired?after=&wait=0")
+    finally:
+        for line in held:
+            line.close()
+    assert answers == {b"429"}
+
+
 async def _application(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] != "/":
+        scope["state"]["introduce"](scope["path"])
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[int]:
+async def listening(**options: Any) -> AsyncIterator[int]:
     config = uvicorn.Config(_application, log_config=None, access_log=False, lifespan="off")
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: PatientProtocol(config, state, {}), "127.0.0.1", 0)
+    connections.guard_handshakes(loop)
+    server = await loop.create_server(
+        lambda: PatientProtocol(config, state, {}), "127.0.0.1", 0, backlog=1, **options
+    )
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -77,8 +117,8 @@ async def _closed(reader: asyncio.StreamReader) -> bool:
     return True
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str = "/") -> bytes:
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     return (await reader.readuntil(b"ok"))[:15]
 
 
@@ -98,20 +138,69 @@ def test_whoever_only_holds_the_line_is_let_go(monkeypatch: pytest.MonkeyPatch) 
                 writer.close()
 
     asyncio.run(attack())
-    assert not PatientProtocol._silent
+    assert not connections.strangers
 
 
-def test_many_idle_connections_do_not_keep_owners_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_WITHOUT_A_REQUEST", 5)
+def test_many_strangers_do_not_keep_owners_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silent ones, and those that asked once and hold the line: together they have five places."""
+    monkeypatch.setattr(connections, "MOST_STRANGERS", 5)
 
     async def attack() -> None:
         async with listening() as port:
-            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            assert (await _asked(reader, writer)).startswith(b"HTTP/1.1 200")
-            assert await _closed(idle[0][0]), "the longest waiting goes first"
-            assert len(PatientProtocol._silent) <= 5
-            for _, held in [*idle, (reader, writer)]:
+            owner = await asyncio.open_connection("127.0.0.1", port)
+            assert (await _asked(*owner, "/an-owner")).startswith(b"HTTP/1.1 200")
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+            spoken = []
+            for _ in range(20):
+                spoken.append(await asyncio.open_connection("127.0.0.1", port))
+                assert (await _asked(*spoken[-1])).startswith(b"HTTP/1.1 200")
+            assert all([await _closed(reader) for reader, _ in [*silent, *spoken[:15]]])
+            assert len(connections.strangers) == 5
+            assert (await _asked(*owner, "/an-owner")).startswith(b"HTTP/1.1 200"), "older, but no stranger"
+            for _, held in [owner, *silent, *spoken]:
+                held.close()
+
+    asyncio.run(attack())
+    assert not connections.strangers
+    assert not connections._circles
+
+
+def test_who_does_not_even_begin_tls_has_a_strangers_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each would cost a quarter of a megabyte for ten seconds."""
+    monkeypatch.setattr(connections, "MOST_STRANGERS", 5)
+    tls.make_certificate(tmp_path, ["127.0.0.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / tls.CERTIFICATE, tmp_path / tls.KEY)
+    pinned = tls.pinned_context((tmp_path / tls.CERTIFICATE).read_text())
+
+    async def attack() -> None:
+        async with listening(ssl=context) as port:
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+            owner = await asyncio.open_connection("127.0.0.1", port, ssl=pinned)
+            assert (await _asked(*owner)).startswith(b"HTTP/1.1 200")
+            assert all([await _closed(reader) for reader, _ in silent[:15]])
+            assert len(connections.strangers) <= 5
+            for _, held in [*silent, owner]:
+                held.close()
+
+    asyncio.run(attack())
+
+
+def test_one_owner_has_some_places_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_OF_ONE", 3)
+
+    async def attack() -> None:
+        async with listening() as port:
+            greedy, other = [], await asyncio.open_connection("127.0.0.1", port)
+            assert (await _asked(*other, "/other")).startswith(b"HTTP/1.1 200")
+            for _ in range(10):
+                greedy.append(await asyncio.open_connection("127.0.0.1", port))
+                assert (await _asked(*greedy[-1], "/greedy")).startswith(b"HTTP/1.1 200")
+            assert all([await _closed(reader) for reader, _ in greedy[:7]])
+            assert (await _asked(*other, "/other")).startswith(b"HTTP/1.1 200")
+            for _, held in [*greedy, other]:
                 held.close()
 
     asyncio.run(attack())

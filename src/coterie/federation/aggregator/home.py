@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -51,6 +52,12 @@ class Complaints:
         if text not in self._last or moment - self._last[text] >= _SECONDS:
             self._last[text] = moment
             log.error(text)
+
+
+def require_room(folder: Path, size: int) -> None:
+    """One study must not fill the disk that all share: it may take half of what is free, and waits until then."""
+    if size > shutil.disk_usage(folder).free // 2:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 NEXT_TLS = "tls-next"

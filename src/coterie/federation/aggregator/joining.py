@@ -24,13 +24,13 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
 from coterie.errors import CoterieError
-from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.part_reader import UNREADABLE, PartKilledItsReader, checked
+from coterie.federation.aggregator.home import Aggregator, require_room
+from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
 from coterie.federation.documents.answers import Answer, Manifest, arrow_schema
 from coterie.federation.documents.certificate import KIND, certify
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
-from coterie.federation.documents.study import Study
+from coterie.federation.documents.study import Study, StudyAttribute
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.secrets.keys import raw_key
@@ -159,6 +159,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
     shutil.rmtree(workspace, ignore_errors=True)
+    require_room(aggregator.folder, most * sum(_cell_bytes(attribute) for attribute in columns))
     workspace.mkdir(mode=0o700, parents=True)
     try:
         mixed = shuffled(rows, schema, most, bytes.fromhex(row.shuffle_key), workspace)
@@ -197,6 +198,11 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         shutil.rmtree(workspace, ignore_errors=True)
 
 
+def _cell_bytes(attribute: StudyAttribute) -> int:
+    """At most, in a pile on the disk."""
+    return 8 + max((len(label.encode()) for label in attribute.labels or ()), default=0)
+
+
 def require_same_release(there: Path, digest: str) -> None:
     """An assembly that was interrupted gives the same bytes again. Others mean that the database was restored."""
     if there.exists() and file_sha256(there) != digest:
@@ -213,10 +219,11 @@ def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) 
     files = [
         checked(aggregator.chunk(part.study, part.owner, number)) for number in range(len(manifest.chunks))
     ]
-    if not all(path.exists() for path in files):
-        wrong = _read(aggregator, study, part, key)
-        if wrong is not None:
-            raise FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
+    done, wrong = _read(aggregator, study, part, key)
+    while not done:
+        done, wrong = _read(aggregator, study, part, key)
+    if wrong is not None:
+        raise FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
     for path in files:
         try:
             table = pq.read_table(path).cast(schema)
@@ -264,8 +271,10 @@ def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:
     return None
 
 
-def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> str | None:
-    """Why a delivered contribution cannot be used, or None: then checked copies of its chunks are there.
+def wrong_content(
+    aggregator: Aggregator, study: Study, part: Contribution, key: str
+) -> tuple[bool, str | None]:
+    """Whether we are through with a delivered contribution, and why it cannot be used; some chunks at a time.
 
     The chunks are opened by a child process with limits. A part that kills it is put aside, and never opened again.
     """
@@ -274,26 +283,32 @@ def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key:
         certificate = Certificate.from_json(part.certificate_text(key))
         _require_certificate(study, part.signed_answer(key)[1], manifest, certificate, key)
     except CoterieError as error:
-        return f"{error.problem}"
+        return True, error.problem
     try:
         return _read(aggregator, study, part, key)
     except PartKilledItsReader:
         put_aside(aggregator, part)
-        return UNREADABLE
+        return True, UNREADABLE
 
 
-def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> str | None:
+def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> tuple[bool, str | None]:
+    """The next chunks that have no checked copy yet."""
     manifest, opened = part.opened_manifest(key), part.opened_key(key)
     files = [aggregator.chunk(part.study, part.owner, number) for number in range(len(manifest.chunks))]
+    first = next((number for number, path in enumerate(files) if not checked(path).exists()), len(files))
+    if first == len(files):
+        return True, None
     attributes = study.asked_of(part.name)
-    return aggregator.reader.wrong(
+    wrong = aggregator.reader.wrong(
         files,
         manifest.chunks,
         attributes,
         pseudonymous=study.vertical,
         key=None if opened is None else raw_key(opened.key),
         study=part.study,
+        first=first,
     )
+    return wrong is not None or first + AT_ONCE >= len(files), wrong
 
 
 def put_aside(aggregator: Aggregator, part: Contribution) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from sqlalchemy import Connection, Select, insert, select
 
-from coterie.federation.aggregator.home import Aggregator, Fault
+from coterie.federation.aggregator.home import Aggregator, Fault, require_room
 from coterie.federation.documents.answers import (
     Answer,
     Delivery,
@@ -125,6 +125,7 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
         else:
             require_collecting(row)
+            require_room(aggregator.folder, sum(chunk.size for chunk in opened.chunks))
             move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
         missing = _missing(connection, mine, len(opened.chunks))
     return {"missing": [] if mine.receipt else missing}

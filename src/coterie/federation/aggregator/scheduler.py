@@ -153,7 +153,9 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     keys = study.keys
     for part in parts:
         if part.state is _C.DELIVERED and (part.part_key is not None or not study.sealed):
-            wrong = wrong_content(aggregator, study, part, keys[part.name])
+            done, wrong = wrong_content(aggregator, study, part, keys[part.name])
+            if not done:
+                return True  # the next of its chunks when the other studies have had their turn
             with aggregator.database.writing() as connection:
                 move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
             return True

@@ -34,6 +34,7 @@ from coterie.federation.documents.wire import (
     MOST_PARCELS,
     MOST_ROWS_IN_CHUNK,
     POINTS_IN_PARCEL,
+    UNPACKED_CHUNK_BYTES,
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH
@@ -268,7 +269,10 @@ def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, 
     """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
     sample = table.slice(0, min(table.num_rows, 50_000))
     per_row = max(len(canonical_parquet(sample)) / sample.num_rows, 0.01)
-    rows = max(1, min(int(target / per_row), MOST_ROWS_IN_CHUNK))
+    unpacked_row = max(
+        table.nbytes / table.num_rows, 1.0
+    )  # what hardly needs room packed may need much unpacked
+    rows = max(1, min(int(target / per_row), int(UNPACKED_CHUNK_BYTES / unpacked_row), MOST_ROWS_IN_CHUNK))
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
         data = canonical_parquet(part)

@@ -34,6 +34,7 @@ LARGEST_DOCUMENT = 2 * 1024 * 1024
 LARGEST_ENROLMENT = 16 * 1024
 LARGEST_CHUNK = 8 * 1024 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024
+UNPACKED_CHUNK_BYTES = 64 * 1024 * 1024  # as owners make them
 MOST_CHUNKS = 20_000
 MOST_ROWS_IN_CHUNK = 5_000_000
 POINTS_IN_PARCEL = 40_000  # sealed and as base64, that stays below the largest document
