@@ -95,7 +95,7 @@ Part = Iterator[pa.Table]
 
 @dataclass
 class _Stream:
-    """The unread rows of one owner, ascending in pseudonyms."""
+    """The unread rows of one owner; where people are matched, ascending in pseudonyms."""
 
     source: Part
     rows: pa.Table | None = None
@@ -118,7 +118,12 @@ class _Stream:
         assert self.rows is not None
         names = self.rows.column(COLUMN)
         end = bisect.bisect_right(range(len(names)), bound, key=lambda place: names[place].as_py())
-        taken, self.rows = self.rows.slice(0, end), self.rows.slice(end)
+        return self.first(end)
+
+    def first(self, count: int) -> pa.Table:
+        """Take so many rows."""
+        assert self.rows is not None
+        taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return taken
 
 
@@ -141,6 +146,21 @@ def joined(parts: Sequence[Part], schema: pa.Schema) -> Part:
         yield pa.table([columns[name] for name in schema.names], schema=schema)
 
 
+def side_by_side(parts: Sequence[Part], schema: pa.Schema) -> Part:
+    """Vertical, of synthetic rows that stand for nobody: the first of one owner beside the first of the next.
+
+    Each owner has put its rows in random order, so no pair of rows belongs together more than any other.
+    """
+    streams = [_Stream(part) for part in parts]
+    while all(stream.fill() for stream in streams):
+        count = min(stream.rows.num_rows for stream in streams if stream.rows is not None)
+        columns: dict[str, pa.ChunkedArray] = {}
+        for stream in streams:
+            rows = stream.first(count)
+            columns.update(zip(rows.column_names, rows.columns, strict=True))
+        yield pa.table([columns[name] for name in schema.names], schema=schema)
+
+
 # ASSEMBLING → RELEASED: join, shuffle, write, certify. Interrupted anywhere, it gives the same bytes again.
 
 
@@ -154,7 +174,12 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     manifests = {part.name: part.opened_manifest(keys[part.name]) for part in accepted}
     counts = [manifests[part.name].rows for part in accepted]
     streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]
-    rows = joined(streams, schema) if study.vertical else chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
+    if study.matched:
+        rows = joined(streams, schema)
+    elif study.vertical:
+        rows = side_by_side(streams, schema)
+    else:
+        rows = chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
     most = min(counts) if study.vertical else sum(counts)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
@@ -214,7 +239,7 @@ def require_same_release(there: Path, digest: str) -> None:
 
 def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:
     """The checked copies; made again if they are not there (a part that was accepted by an older version)."""
-    schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.vertical)
+    schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.matched)
     manifest = part.opened_manifest(key)
     files = [
         checked(aggregator.chunk(part.study, part.owner, number)) for number in range(len(manifest.chunks))
@@ -303,7 +328,7 @@ def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) ->
         files,
         manifest.chunks,
         attributes,
-        pseudonymous=study.vertical,
+        pseudonymous=study.matched,
         key=None if opened is None else raw_key(opened.key),
         study=part.study,
         first=first,

@@ -19,14 +19,13 @@ from coterie.federation.documents.answers import (
     opened_group_key,
 )
 from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
-from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
+from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import (
     Owner,
     begin_witness,
     keep_parcel,
-    keep_witness,
     leave,
     owner_by_key,
     parcel_text,
@@ -39,9 +38,11 @@ from coterie.federation.storage.studies import (
     contribution,
     contributions_by,
     keep_part_key,
+    may_withdraw,
     move_contribution,
     set_group_key,
     study_row,
+    withdraw_all,
 )
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
@@ -108,6 +109,10 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
             return {"state": state.value}
         if state is not _C.WITHDRAWN:
             require_collecting(row)
+        elif not may_withdraw(row, mine):
+            raise Fault(
+                409, "conflict", f"A contribution that is {mine.state} cannot be taken back any more."
+            )
         move_contribution(connection, mine, state)
     return {"state": state.value}
 
@@ -276,13 +281,6 @@ def _missing(connection: Connection, mine: Contribution, count: int) -> list[int
     return [number for number in range(count) if number not in there]
 
 
-def remember(aggregator: Aggregator, owner: Owner, told: str) -> None:
-    """How far the owner's own diary has come, so that a restored one is noticed."""
-    if told != owner.witness:
-        with aggregator.database.noting() as connection:
-            keep_witness(connection, owner, told)
-
-
 class RecoveryReport(Document):
     diary: Annotated[str, Field(max_length=100)]
 
@@ -303,16 +301,15 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
             assert row is not None
             read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
             if mine.manifest is not None and (read or not row.study.sealed):
-                found.append({"id": row.id, "study": row.signed.content()})
+                proof = signed_from(mine.manifest).content()  # in the owner's own hand
+                found.append({"id": row.id, "study": row.signed.content(), "manifest": proof})
     return {"studies": found}
 
 
 def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
     """An owner who leaves takes back what it has not delivered."""
     with aggregator.database.writing() as connection:
-        for mine in contributions_by(connection, owner.id):
-            if may_follow(mine.state, _C.WITHDRAWN):
-                move_contribution(connection, mine, _C.WITHDRAWN)
+        withdraw_all(connection, owner.id)
         leave(connection, owner)
     return {"owner": owner.name, "state": "left"}
 

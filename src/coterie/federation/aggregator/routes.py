@@ -144,9 +144,8 @@ async def desired_route(
     # A process that polls acts; a person who only looks (no session) does not.
     acting = bool(request.headers.get(wire.SESSION))
     owner, _ = await service.speaker(request, 0, acting=acting)
-    told = request.headers.get(wire.DIARY, "")
-    if acting and told:
-        await run_in_threadpool(receiving.remember, service.aggregator, owner, told)
+    if acting:
+        await service.remember(request, owner)
     presence, mark = service.authentication.presence, (owner.id, request.headers.get(wire.SESSION, ""))
     presence[mark] += 1
     gone = asyncio.create_task(_hung_up(request))

@@ -28,6 +28,7 @@ from coterie.federation.storage.parties import (
     diary_head,
     fresh,
     hold_session,
+    keep_witness,
     note,
     owner_by_key,
     parcels_there,
@@ -306,9 +307,21 @@ class Service:
         owner, _ = await self.speaker(request, 0, acting=False)
         return await run_in_threadpool(do, self.aggregator, owner, *parts)
 
+    async def remember(self, request: Request, owner: Owner) -> None:
+        """How far the owner's own diary has come, so that a restored one is noticed."""
+        told = request.headers.get(wire.DIARY, "")
+        if told and told != owner.witness:
+
+            def keep() -> None:
+                with self.aggregator.database.noting() as connection:
+                    keep_witness(connection, owner, told)
+
+            await run_in_threadpool(keep)
+
     async def act(self, request: Request, limit: int, do: Callable[..., Any], *parts: Any) -> Response:
         """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending."""
         owner, content = await self.speaker(request, limit, acting=True)
+        await self.remember(request, owner)
         result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
         self.bell.ring(owner.id)
         return self.answer(request, result)

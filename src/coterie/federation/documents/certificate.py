@@ -86,7 +86,7 @@ def composed(
     finite = [value for value in values if value is not None]
     total = max(finite, default=Fraction(0)) if parallel else sum(finite, Fraction(0))
     value = weakest.value if len(finite) < len(parts) else as_text(total)
-    condition = JOINED if study.vertical else DISJOINT if parallel else MEMBERSHIP if membership else None
+    condition = JOINED if study.matched else DISJOINT if parallel else MEMBERSHIP if membership else None
     status = weakest.status
     if condition and status in ("proved", "bounded"):
         status = "conditional"
@@ -94,7 +94,7 @@ def composed(
         f"composed over {len(parts)} owners: privacy loss {value} ({weakest.model}), calibrated ε = {as_text(epsilon)}; "
         f"{rule}. {_parts(owners, promises)}"
     )
-    if study.vertical and weakest.scope != "the released rows":
+    if study.matched and weakest.scope != "the released rows":
         label += ". The join shows which records share groups across owners; no promise covers that"
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
     return CertifiedPromise(
@@ -212,7 +212,7 @@ def _learned(study: Study) -> tuple[str, ...]:
             "nothing about ids: the owners blinded them for each other; one owner and the aggregator together "
             "cannot test an id that this owner did not blind itself",
         ]
-    elif study.vertical:
+    elif study.matched:
         learned += [
             "how many people the owners have in common, and which protected rows belong to one person",
             "nothing about ids: rows were joined by keyed pseudonyms, dropped before publication; "
@@ -232,8 +232,13 @@ def _notes(study: Study, answers: dict[str, tuple[Signed, Answer]]) -> tuple[str
         notes.append(
             "each owner learned which of its own people the other one holds too, and how many it holds"
         )
-    if study.vertical:
+    if study.matched:
         notes.append("only people held by every contributing owner are in the release")
+    elif study.vertical:
+        notes.append(
+            "each owner's columns are synthetic on their own and stand side by side: the release shows no relation "
+            "between columns of different owners; it has as many rows as the owner with the fewest"
+        )
     return tuple(notes)
 
 
@@ -326,7 +331,7 @@ def part_guarantee(study: Study, owner: str, records: int) -> Guarantee:
             max(records, 2 * study.k),
             study.part_k,
             SecureSampler() if study.seed is None else SeededSampler(owner_seed(study.seed, owner)),
-            shuffled=not study.vertical,
+            shuffled=not study.matched,
         ),
     )
 

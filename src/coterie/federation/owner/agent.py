@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from coterie.federation.documents.answers import opened_group_key
 from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
+from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import (
     Conflict,
     FederationError,
@@ -27,16 +29,18 @@ from coterie.federation.owner import client as delivering
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
 from coterie.federation.owner.exchange import Exchange
-from coterie.federation.owner.holding import give_back
+from coterie.federation.owner.holding import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
+from coterie.federation.owner.witness import RolledBack
 from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
 from coterie.federation.secrets.keys import NO_ROOM, unseal
 
 _C, _S = ContributionState, StudyState
 Say = Callable[[str, str | None, str], None]  # event, study, text
 _SHORTEST, _LONGEST = 0.5, 30.0
+_FORGOTTEN_AFTER = timedelta(days=7)  # after the deadline of a study that the aggregator does not know
 _ATTEMPTS = 5  # to be accepted, before this owner takes it for an answer
 
 
@@ -116,14 +120,25 @@ class Agent:
                 quiet = not self.take(wanted) and quiet
             except Refusal as refused:
                 quiet = not self._refuse(wanted, refused) and quiet
-            except (Unreachable, Untrusted, NotAccepted, Conflict):
+            except (Unreachable, Untrusted, NotAccepted, Conflict, RolledBack):
                 raise
             except AnswerFault as fault:
                 # The study moved on while we worked (ended, perhaps): look again at the next poll.
                 self.say("declined", wanted["id"], fault.problem)
             except CoterieError as error:
                 self.say("problem", wanted["id"], f"{error.problem} {error.advice}")
+        self._forgotten({wanted["id"] for wanted in content["studies"]})
         return quiet
+
+    def _forgotten(self, told: set[str]) -> None:
+        """ε that is held for studies of which the aggregator says nothing any more: it was restored, perhaps."""
+        for study in held_studies(self.home):
+            known, said = self.home.journal.seen().get(study), self.home.journal.decision(study)
+            if study in told or known is None:
+                continue
+            due = moment(known["study"]["document"]["deadline"])
+            if (said and said["decision"] == "refuse") or now() > due + _FORGOTTEN_AFTER:
+                self._give_back(study)
 
     def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
         """True if the aggregator took it. Said once: one that does not hear must not make us speak without end."""
@@ -157,6 +172,8 @@ class Agent:
     def take(self, wanted: dict[str, Any]) -> bool:
         """One step for one study; True if something was done, so that the next step may be due."""
         study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
+        if mine is _C.ACCEPTED or wanted["part_key"]:
+            witness.require_key(self.home, wanted)
         if state is _S.RELEASED and not delivering.copied(self.home, study):
             certificate = delivering.fetch_release(self.home, self.client, study)
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
@@ -179,6 +196,8 @@ class Agent:
             return self._answer(wanted)
         if mine in (_C.APPROVED, _C.RESERVED, _C.COMPUTED, _C.UPLOADING):
             return self._contribute(wanted, state, mine)
+        if mine is _C.DELIVERED and not wanted.get("opening"):
+            return self._changed_mind(study, mine)
         if mine is _C.DELIVERED and wanted.get("opening") and not wanted["part_key"]:
             return self._open(wanted)
         return False
@@ -189,7 +208,8 @@ class Agent:
         source = self._source(study)
         answering.require_deliveries(self.home, study, wanted["opening"])
         key = computing.charged_key(self.home, study, source)
-        self.client.put(f"/v1/studies/{study.id}/part-key", key)
+        # With the line that says so: if this folder is restored from a backup, the aggregator knows.
+        self.client.put(f"/v1/studies/{study.id}/part-key", key, diary=self.home.witness())
         self.say(
             "opened", study.id, "all owners have delivered: charged once, and the key of this part is given."
         )
@@ -252,7 +272,7 @@ class Agent:
                 if not exchange.finished():
                     return False
                 prepared, names = exchange.common(prepared)
-            elif study.vertical:
+            elif study.matched:
                 assert prepared.ids is not None
                 names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
             computing.contribute(
@@ -263,6 +283,13 @@ class Agent:
             self.say("computed", study.id, "protected once; from now on only these bytes are sent.")
         self._deliver(study.id, manifest, mine)
         return True
+
+    def _changed_mind(self, study: str, mine: ContributionState) -> bool:
+        """Nobody can read our part yet, so it can still be taken back."""
+        said = self.home.journal.decision(study)
+        if said is None or said["decision"] != "refuse":
+            return False
+        return self._take_back(study, str(said["reason"]), mine)
 
     def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
         """A person changed its mind: refuse while nothing is drawn, withdraw what is."""

@@ -74,7 +74,7 @@ def _prepared(study: Study, owner: str, source: OwnerSource) -> Prepared:
     for attribute in schema.attributes:
         columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))
     identifier = source.identifier or study.identifier or ""
-    id_column = _column(table, identifier) if study.vertical else None
+    id_column = _column(table, identifier) if study.matched else None
     chosen = pa.table(columns)
     if chosen.num_rows < 2 * study.k:
         raise DataError("The table has fewer than 2k rows.", "The study needs more records, or a smaller k.")

@@ -92,8 +92,8 @@ class Client:
     def post(self, target: str, content: Any = None) -> Any:
         return self.send("POST", target, b"" if content is None else canonical(content))
 
-    def put(self, target: str, body: bytes, kind: str = "application/json") -> Any:
-        return self.send("PUT", target, body, kind=kind)
+    def put(self, target: str, body: bytes, kind: str = "application/json", *, diary: str = "") -> Any:
+        return self.send("PUT", target, body, kind=kind, extra={wire.DIARY: diary} if diary else {})
 
     def send(
         self,

@@ -1,6 +1,6 @@
 """Other owners, known by keys that people compared over another channel. The aggregator introduces; it does not vouch.
 
-Only vertical studies need it: there an owner shows its people, blinded or as pseudonyms, to whoever is in the roster.
+Only studies that match people need it: there an owner shows them, blinded or as pseudonyms, to whoever is in the roster.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def shown_peers(home: OwnerHome, study: Study) -> dict[str, str]:
 
 
 def require_peers(home: OwnerHome, study: Study) -> None:
-    if not study.vertical:
+    if not study.matched:
         return
     unknown = unknown_peers(home, study)
     if unknown:

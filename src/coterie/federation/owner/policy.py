@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from coterie.errors import CoterieError
 from coterie.federation.documents.signed import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
+from coterie.federation.documents.wire import now
 from coterie.federation.errors import FederationError, Refused
 from coterie.federation.secrets.keys import fingerprint
 from coterie.schema.attributes import Outside
@@ -125,6 +127,10 @@ class Policy(OwnerSource):
     blinded: bool = False  # allow that one other owner and we find out which people we have in common
     studies: Limit = STUDIES
     peers: dict[str, str] = Field(default_factory=dict)  # other owners → fingerprints (vertical studies)
+    within_days: Annotated[int, Field(ge=1, le=3660)] = (
+        100  # how far off a deadline may be: ε is held until then
+    )
+    unsealed: bool = False  # allow studies before protocol 3: a part can be read, and is charged, before all have delivered
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
     def require(self, study: Study, owner: str) -> None:
@@ -142,6 +148,15 @@ class Policy(OwnerSource):
         if cost > limit:
             raise Refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
+            )
+        if not study.sealed and not self.unsealed:
+            raise Refusal("the study does not seal the parts until all owners have delivered")
+        days = -(-(study.due - now()) // timedelta(days=1))
+        if days > self.within_days:
+            raise Refusal(
+                "the deadline is further off than the policy allows, in days",
+                requested=str(days),
+                limit=str(self.within_days),
             )
         asked = study.asked_of(owner)
         unknown = [attribute.name for attribute in asked if attribute.name not in self.attributes]
