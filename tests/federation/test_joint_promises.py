@@ -183,7 +183,7 @@ def test_a_study_of_protocol_1(shared: Any) -> None:
     """Published before, or by an aggregator that was not renewed: its documents are as they were."""
     homes = owners(shared)
     for home in homes:
-        shared.give(home, people(40, 5), rows_public=True)
+        shared.give(home, people(40, 5), rows_public=True, unsealed=True)
     study = shared.study([home.owner for home in homes], protocol=1)
     finish(shared, homes, study)
     certificate = shared.certificate(study)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ from coterie.federation.owner.deciding import note_approval, note_refusal, shown
 from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
 from coterie.federation.owner.peers import own_fingerprint, pin_peer
 from coterie.federation.owner.policy import OwnerSource
+from coterie.federation.owner.renewal import rotate_keys
 from coterie.federation.owner.witness import recover
 from coterie.federation.secrets.keys import fingerprint, peer_fingerprint
 from coterie.publication.ledger import Book, Ledger
@@ -151,13 +153,14 @@ def refuse_command(
 def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
     return Client(
         home.url,
-        home.aggregator,
+        home.aggregators[0],
         home.trusted_tls(),
         home.keys,
         session=session,
         replaces=replaces,
         ca_bundle=ca_bundle,
         shown=home.tls_client,
+        succeeded=home.succeed,
     )
 
 
@@ -353,6 +356,28 @@ def recover_command(
         charged = recover(opened, client, population)
     told = f"Charged {len(charged)} again; this owner can run."
     say({"owner": opened.owner, "charged": charged}, told, as_json=as_json)
+
+
+@app.command("rotate")
+def rotate_command(home: HomeFolder, ca_bundle: CaBundle = None, as_json: AsJson = False) -> None:
+    """Make new keys for this owner, and tell the aggregator. Studies under way go on with the old ones.
+
+    Stop `run` first. Afterwards tell the other owners your new fingerprint: they pin it for new studies.
+
+    Example: coterie owner rotate --home ./owner
+    """
+    opened = OwnerHome.open(home)
+    with opened.running() as (session, previous):
+        keys = rotate_keys(
+            opened, lambda keys: owner_client(replace(opened, keys=keys), ca_bundle, session, previous)
+        )
+    key = peer_fingerprint(keys.public, keys.sealing_public)
+    say(
+        {"owner": opened.owner, "fingerprint": key},
+        "The aggregator knows your new keys; studies under way go on with the old ones.",
+        f"Your new fingerprint, for other owners to pin: {key}",
+        as_json=as_json,
+    )
 
 
 @app.command("trust")

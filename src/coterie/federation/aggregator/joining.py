@@ -214,7 +214,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
                 connection,
                 row,
                 StudyState.RELEASED,
-                certificate=Signed.of(certificate, KIND, aggregator.keys).text(),
+                certificate=Signed.of(certificate, KIND, aggregator.keys_of(study.aggregator)).text(),
                 release_sha256=digest,
                 release_size=size,
                 shuffle_key=None,

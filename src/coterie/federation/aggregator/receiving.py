@@ -13,6 +13,7 @@ from coterie.federation.documents.answers import (
     Delivery,
     ExchangeStep,
     Manifest,
+    NewKeys,
     Parcel,
     PartKey,
     Receipt,
@@ -25,9 +26,10 @@ from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import (
     Owner,
     begin_witness,
+    change_keys,
     keep_parcel,
     leave,
-    owner_by_key,
+    owner_by_name,
     parcel_text,
     step_complete,
 )
@@ -54,7 +56,7 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
     """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
     changes nothing."""
     signed = signed_from(body)
-    opened = signed.opened("answer", Answer, key=owner.key)
+    opened = signed.opened("answer", Answer, key=_key(aggregator, owner, study))
     if opened.study != study or opened.owner != owner.name:
         raise Fault(422, "unacceptable", "The answer is about another study or owner.")
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
@@ -120,7 +122,7 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
     """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
     signed = signed_from(body)
-    opened = signed.opened("manifest", Manifest, key=owner.key)
+    opened = signed.opened("manifest", Manifest, key=_key(aggregator, owner, study))
     if opened.study != study or opened.owner != owner.name:
         raise Fault(422, "unacceptable", "The manifest is about another study or owner.")
     with aggregator.database.writing() as connection:
@@ -149,7 +151,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
             f"A contribution that is {mine.state} takes no chunks.",
             "Send the manifest first.",
         )
-    claimed = mine.opened_manifest(owner.key).chunks
+    claimed = mine.opened_manifest(row.study.keys[owner.name]).chunks
     if number >= len(claimed):
         raise Fault(404, "not found", "The manifest has no such chunk.")
     if len(body) != claimed[number].size or sha256(body) != claimed[number].sha256:
@@ -176,7 +178,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
             raise Fault(
                 409, "conflict", "There is nothing to seal yet.", "Send the manifest and its chunks first."
             )
-        opened = mine.opened_manifest(owner.key)
+        opened = mine.opened_manifest(row.study.keys[owner.name])
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
     values = {"delivery": _delivery(row, mine, owner, body)} if row.study.sealed else {}
@@ -208,7 +210,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
 def _delivery(row: StudyRow, mine: Contribution, owner: Owner, body: bytes) -> str:
     """The owner's word for the others that this very part is here."""
     signed = signed_from(body)
-    opened = signed.opened("delivery", Delivery, key=owner.key)
+    opened = signed.opened("delivery", Delivery, key=row.study.keys[owner.name])
     assert mine.manifest is not None
     manifest = sha256(signed_from(mine.manifest).canonical())
     if (opened.study, opened.owner, opened.manifest) != (row.id, owner.name, manifest):
@@ -219,7 +221,7 @@ def _delivery(row: StudyRow, mine: Contribution, owner: Owner, body: bytes) -> s
 def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """What opens a sealed part. Not before all have delivered: until then nobody needs it, and it costs its owner ε."""
     signed = signed_from(body)
-    opened = signed.opened("part key", PartKey, key=owner.key)
+    opened = signed.opened("part key", PartKey, key=_key(aggregator, owner, study))
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if row.opening is None or mine.receipt is None or mine.manifest is None:
@@ -260,6 +262,13 @@ def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow
     if row is None or mine is None or row.state is StudyState.DRAFT:
         raise Fault(404, "not found", "There is no such study for you.")
     return row, mine
+
+
+def _key(aggregator: Aggregator, owner: Owner, study: str) -> str:
+    """What the study's roster says that this owner signs with: its keys may have changed since."""
+    with aggregator.database.reading() as connection:
+        row, _ = own_part(connection, owner, study)
+    return row.study.keys[owner.name]
 
 
 def _require_open(row: StudyRow) -> None:
@@ -306,6 +315,17 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
     return {"studies": found}
 
 
+def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+    """From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one."""
+    signed = signed_from(body)
+    said = signed.opened("new keys", NewKeys, key=signed.key)
+    if said.new != signed.key or said.old != owner.key:
+        raise Fault(422, "unacceptable", "The new keys are not signed by themselves, or not this owner's.")
+    with aggregator.database.writing() as connection:
+        change_keys(connection, owner, said.new, said.sealing_key)
+    return {"owner": owner.name, "key": said.new}
+
+
 def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
     """An owner who leaves takes back what it has not delivered."""
     with aggregator.database.writing() as connection:
@@ -324,7 +344,7 @@ def give(
 ) -> dict[str, object]:
     """One parcel for the other owner. Sending it again changes nothing."""
     signed = signed_from(body)
-    parcel = signed.opened("parcel", Parcel, key=owner.key)
+    parcel = signed.opened("parcel", Parcel, key=_key(aggregator, owner, study))
     with aggregator.database.writing() as connection:
         row, contribution = _blinded_part(connection, owner, study)
         place = (parcel.study, parcel.owner, parcel.to, parcel.step, parcel.number)
@@ -346,7 +366,7 @@ def take(
         row, _ = _blinded_part(connection, owner, study)
         if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
             raise Fault(409, "conflict", "Each owner gets what comes back when both have sent theirs.")
-        other = owner_by_key(connection, row.study.other(owner.name).key)
+        other = owner_by_name(connection, row.study.other(owner.name).owner)
         text = parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
         raise Fault(404, "not found", "The other owner has sent no such parcel.")

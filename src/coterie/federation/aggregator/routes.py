@@ -103,6 +103,7 @@ async def protocol(request: Request, service: Serving) -> Response:
         "minimum": wire.PROTOCOL_MINIMUM,
         "maximum": wire.PROTOCOL_MAXIMUM,
         "aggregator": service.aggregator.keys.public,
+        "successions": service.aggregator.successions,
         "tool": f"coterie {__version__}",
     }
     return service.answer(request, content)
@@ -255,6 +256,16 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
     await service.look(request, receiving.released, study)
     path = service.aggregator.release(study)
     return FileResponse(path, media_type=_PARQUET, headers={"Cache-Control": "no-store"})
+
+
+@_route(
+    "POST /keys",
+    "New keys of this owner, signed with them; the request is signed with the old ones",
+    *(401, 403, 409, 413, 422, 426),
+    body=Signed,
+)
+async def new_keys(request: Request, service: Serving) -> Response:
+    return await service.act(request, LARGEST_ENROLMENT, receiving.new_keys)
 
 
 _acting(

@@ -91,6 +91,24 @@ class Answer(Document):
         return f"{self.reason} ({shown})" if self.reason is not None and shown else self.reason
 
 
+class Succession(Document):
+    """The aggregator's new key, in the hand of the old one. Who had pinned the old one pins the new."""
+
+    coterie_succession: Literal[1] = 1
+    old: PublicKey
+    new: PublicKey
+    at: Moment
+
+
+class NewKeys(Document):
+    """An owner's new keys, in the hand of the new one; the request that brings them is signed with the old."""
+
+    coterie_new_keys: Literal[1] = 1
+    old: PublicKey
+    new: PublicKey
+    sealing_key: PublicKey
+
+
 class SealedKey(Document):
     owner: OwnerName
     sealed: Annotated[str, Field(max_length=400)]

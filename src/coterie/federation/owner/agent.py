@@ -145,7 +145,7 @@ class Agent:
         study = wanted["id"]
         if study in self._refused:
             return False
-        signed = answering.refuse(self.home, study, refused)
+        signed = answering.refuse(self._acting(wanted), study, refused)
         detail = refused.told_here
         self.say("refused", study, f"Refused: {detail}" if detail else refused.problem)
         here = {"detail": detail} if detail else {}
@@ -158,6 +158,13 @@ class Agent:
             return False
         self._refused.add(study)
         return True
+
+    def _acting(self, wanted: dict[str, Any]) -> OwnerHome:
+        """With the keys that the roster names; a study that is no study has no roster."""
+        try:
+            return self.home.acting_in(Study.model_validate(wanted["study"]["document"]))
+        except (ValueError, KeyError, TypeError):
+            return self.home
 
     def _done(self, told: list[dict[str, Any]]) -> bool:
         """All that we are told of has ended, and every copy is here. (What is closed we are not told again.)"""
@@ -207,7 +214,7 @@ class Agent:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
         source = self._source(study)
         answering.require_deliveries(self.home, study, wanted["opening"])
-        key = computing.charged_key(self.home, study, source)
+        key = computing.charged_key(self.home.acting_in(study), study, source)
         # With the line that says so: if this folder is restored from a backup, the aggregator knows.
         self.client.put(f"/v1/studies/{study.id}/part-key", key, diary=self.home.witness())
         self.say(
@@ -232,7 +239,7 @@ class Agent:
                     f"'{study.title}' waits for your decision: coterie owner inspect {study.id[:12]}",
                 )
             return False
-        answer, _ = answering.approve(self.home, study, source)
+        answer, _ = answering.approve(self.home.acting_in(study), study, source)
         if not self.home.journal.decision(study.id):
             # A policy said yes: remember with which table, so that a later change of the policy changes nothing.
             self.home.journal.decide(study.id, {"decision": "approve", "source": source.content()})
@@ -246,14 +253,14 @@ class Agent:
         said = self.home.journal.decision(study.id)
         if said is not None and said["decision"] == "refuse":
             return self._take_back(study.id, str(said["reason"]), mine)
-        source = self._source(study)
+        source, home = self._source(study), self.home.acting_in(study)
         if not self._settled:
             computing.settle_ledger(self.home, source)
             self._settled = True
-        require_peers(self.home, study)
+        require_peers(home, study, approved=True)
         acted = False
         if study.lead == self.home.owner and wanted["group_key"] is None:
-            signed = answering.sealed_group_key(self.home, study)
+            signed = answering.sealed_group_key(home, study)
             self.client.put(f"/v1/studies/{study.id}/group-key", signed.canonical())
             acted = True
         if state is not _S.COLLECTING:
@@ -266,7 +273,7 @@ class Agent:
             prepared = prepare_table(study, self.home.owner, source)
             names: Pseudonyms | None = None
             if study.blinded:
-                exchange = Exchange(self.home, self.client, study, source, wanted["parcels"] or {})
+                exchange = Exchange(home, self.client, study, source, wanted["parcels"] or {})
                 if exchange.advance(prepared):
                     return True
                 if not exchange.finished():
@@ -274,14 +281,14 @@ class Agent:
                 prepared, names = exchange.common(prepared)
             elif study.matched:
                 assert prepared.ids is not None
-                names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
+                names = pseudonyms(prepared.ids, self._group_key(home, study, wanted["group_key"]), study.id)
             computing.contribute(
-                self.home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
+                home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
             )
             manifest = computing.finished(self.home, study.id)
             assert manifest is not None
             self.say("computed", study.id, "protected once; from now on only these bytes are sent.")
-        self._deliver(study.id, manifest, mine)
+        self._deliver(home, study.id, manifest, mine)
         return True
 
     def _changed_mind(self, study: str, mine: ContributionState) -> bool:
@@ -301,13 +308,13 @@ class Agent:
         self._give_back(study)
         return True
 
-    def _deliver(self, study: str, manifest: Signed, mine: ContributionState) -> None:
+    def _deliver(self, home: OwnerHome, study: str, manifest: Signed, mine: ContributionState) -> None:
         # The reports may have been lost with the process that owed them: catch up in order.
         if mine is _C.APPROVED:
             delivering.report(self.client, study, _C.RESERVED)
         if mine in (_C.APPROVED, _C.RESERVED):
             delivering.report(self.client, study, _C.COMPUTED)
-        delivering.deliver(self.home, self.client, study, manifest)
+        delivering.deliver(home, self.client, study, manifest)
         self.say("delivered", study, "the aggregator signed a receipt.")
 
     def _report_reserved(self, study: str, mine: ContributionState) -> None:
@@ -329,13 +336,13 @@ class Agent:
             )
         return validated(OwnerSource, said["source"], "decision")
 
-    def _group_key(self, study: Study, envelope: Any) -> bytes:
-        own = self.home.study(study.id) / "group.key"
-        if study.lead == self.home.owner:
+    def _group_key(self, home: OwnerHome, study: Study, envelope: Any) -> bytes:
+        own = home.study(study.id) / "group.key"
+        if study.lead == home.owner:
             return own.read_bytes()
         key = opened_group_key(json.dumps(envelope), study)
-        sealed = next((entry.sealed for entry in key.sealed if entry.owner == self.home.owner), "")
-        return unseal(sealed, self.home.keys.sealing, study.id)
+        sealed = next((entry.sealed for entry in key.sealed if entry.owner == home.owner), "")
+        return unseal(sealed, home.keys.sealing, study.id)
 
 
 def _storage(error: OSError) -> tuple[str, str]:

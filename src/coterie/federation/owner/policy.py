@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -133,11 +134,14 @@ class Policy(OwnerSource):
     unsealed: bool = False  # allow studies before protocol 3: a part can be read, and is charged, before all have delivered
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
-    def require(self, study: Study, owner: str) -> None:
-        """Refuse what the policy does not allow: requested, and the limit. The table is not opened for that."""
+    def require(self, study: Study, owner: str, keys: Sequence[str] = ()) -> None:
+        """Refuse what the policy does not allow: requested, and the limit. The table is not opened for that.
+
+        `keys`: of the aggregator, this study's and those that it followed.
+        """
         cost = study.charge(owner)
         limit = parse_epsilon(self.maximum_epsilon)
-        if fingerprint(study.aggregator) not in self.aggregators:
+        if not {fingerprint(key) for key in (study.aggregator, *keys)} & {*self.aggregators}:
             raise Refusal("the policy does not allow this aggregator's key")
         if study.method not in self.methods:
             raise Refusal(

@@ -90,7 +90,9 @@ def recover(home: OwnerHome, client: Client, population: str | None) -> list[str
         study = opened_study(home, spent["id"], spent["study"])
         # Our own signature: the aggregator must not be able to spend our budget by telling us what we have spent.
         manifest = validated(Signed, spent["manifest"], "manifest")
-        proved = manifest.opened("manifest", Manifest, key=home.keys.public).study == study.id
+        proved = (
+            manifest.opened("manifest", Manifest, key=home.acting_in(study).keys.public).study == study.id
+        )
         if proved and study.seed is None and _charge(home, study, population):
             charged.append(study.id)
     home.journal.note("recovered", studies=len(charged))

@@ -124,6 +124,14 @@ def leave(connection: Connection, owner: Owner) -> None:
     note(connection, "left", owner=owner.name)
 
 
+def change_keys(connection: Connection, owner: Owner, key: str, sealing_key: str) -> None:
+    if owner_by_key(connection, key) is not None:
+        raise Conflict("This key is an owner's already.", "Make new ones.")
+    values = {"key": key, "sealing_key": sealing_key}
+    connection.execute(update(owners).where(owners.c.id == owner.id).values(**values))
+    note(connection, "new keys", owner=owner.name, key=key)
+
+
 def fresh(connection: Connection, key: str, nonce: str) -> bool:
     """Remember a nonce; False when it was used before. Older ones are forgotten: their time is refused anyway."""
     seconds = int(now().timestamp())
