@@ -122,7 +122,7 @@ def test_an_owner_has_new_keys(shared: Any, coterie: Any) -> None:
 
 
 def test_a_change_of_keys_is_cut_off_anywhere(shared: Any, coterie: Any) -> None:
-    home = shared.join("cut-off")
+    home = shared.join("renews-twice")
     # The aggregator has taken the new keys, and its answer was lost.
     new = next_keys(home.folder)
     assert next_keys(home.folder).public == new.public, "made once"
