@@ -11,6 +11,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from coterie.publication.ledger.book import first_broken
 from coterie.table.digest import file_sha256
 
 _PART_KEY = re.compile(r"/v1/studies/([0-9a-f]{64})/part-key")
-_ROUNDS = 6
+_ROUNDS = 5
 
 
 class InProcess(httpx.BaseTransport):
@@ -182,8 +183,9 @@ class Year:
         shutil.copytree(backup, folder)
 
     def reopen(self) -> None:
-        self.aggregator.close()
-        self.world.aggregator = Aggregator.open(self.aggregator.folder)
+        reader = self.aggregator.reader  # its helper is long to start
+        self.aggregator.database.close()
+        self.world.aggregator = replace(Aggregator.open(self.aggregator.folder), reader=reader)
         self.app = make_app(self.aggregator)
 
     def check(self) -> None:
@@ -236,7 +238,7 @@ def owner_from_backup(year: Year, study: Any, backup: Path) -> None:
 def aggregator_forgets(year: Year, study: Any, backup: Path) -> None:
     """It is restored to before a study for which owners have delivered: they get their ε back, some time later."""
     year.rounds(2)
-    year.aggregator.close()
+    year.aggregator.database.close()
     year.restore(year.aggregator.folder, backup)
     year.reopen()
 
@@ -248,7 +250,7 @@ def aggregator_forgets_a_release(year: Year, study: Any, backup: Path) -> None:
     year.rounds(_ROUNDS)
     assert study.id in year.released or list(year.aggregator.folder.glob(f"releases/{study.id}.parquet"))
     year.check()
-    year.aggregator.close()
+    year.aggregator.database.close()
     year.restore(year.aggregator.folder, middle)
     shutil.rmtree(middle)
     year.reopen()
@@ -265,8 +267,6 @@ def new_keys_of_an_owner(year: Year, study: Any, backup: Path) -> None:
     home = year.home("owner-1")
 
     def connect(keys: Any) -> Client:
-        from dataclasses import replace
-
         return year.world.client(replace(home, keys=keys), session="session-of-owner-1-here")
 
     rotate_keys(home, connect)
