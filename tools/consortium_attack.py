@@ -41,7 +41,8 @@ def subtracted(method: str) -> tuple[int, int]:
     """Two of three owners take their own rows out of a horizontal release: how many of what is left is the third's part."""
     people, names = demo_population(3 * PEOPLE), KNOWS + LEARNS
     parts = [
-        _part(people.slice(PEOPLE * number, PEOPLE), names, f"owner-{number}", method, "1") for number in range(3)
+        _part(people.slice(PEOPLE * number, PEOPLE), names, f"owner-{number}", method, "1")
+        for number in range(3)
     ]
     rows = [Counter(tuple(row.values()) for row in part.to_pylist()) for part in parts]
     left = rows[0] + rows[1] + rows[2] - rows[0] - rows[1]
@@ -52,7 +53,9 @@ def matched(epsilon: int) -> int:
     """One of two owners assigns its own raw rows to the rows of a vertical release, by its own columns. How many fit."""
     people = demo_population(PEOPLE)
     share = f"{epsilon}/2"
-    protected = _part(people, KNOWS, "owner-a", "idp-ls", share)  # row by row, as the pseudonyms would join them
+    protected = _part(
+        people, KNOWS, "owner-a", "idp-ls", share
+    )  # row by row, as the pseudonyms would join them
     bounds = {attribute.name: attribute.bounds() for attribute in _schema(KNOWS).attributes}
     raw, seen = (
         np.column_stack(

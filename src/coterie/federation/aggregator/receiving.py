@@ -19,6 +19,7 @@ from coterie.federation.documents.answers import (
     Receipt,
     opened_group_key,
 )
+from coterie.federation.documents.certificate import require_no_stronger
 from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
 from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState
 from coterie.federation.documents.wire import now, stamp
@@ -74,6 +75,8 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
                 raise Fault(
                     422, "unacceptable", "From protocol 2 on, and only there, an approval has a promise."
                 )
+            if opened.promise is not None:
+                require_no_stronger(row.study, owner.name, opened.promise)
         move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
     return {"state": state.value}
 

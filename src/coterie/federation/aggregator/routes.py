@@ -154,7 +154,8 @@ async def desired_route(
         end = time.monotonic() + wait
         while True:
             heard = asyncio.create_task(service.bell.heard(owner.id, max(end - time.monotonic(), 0.0)))
-            content = await run_in_threadpool(desired, service.aggregator, owner)
+            seen = request.headers.get(wire.SEEN, "")
+            content = await run_in_threadpool(desired, service.aggregator, owner, seen)
             if content["version"] != after or time.monotonic() >= end or gone.done():
                 heard.cancel()
                 return service.answer(request, content)

@@ -26,6 +26,7 @@ from coterie.federation.storage.parties import (
     Owner,
     current_session,
     diary_head,
+    diary_line,
     fresh,
     hold_session,
     keep_witness,
@@ -206,8 +207,11 @@ class Bell:
 # What the aggregator wants of one owner: always the whole picture, never an event, so nothing can be missed.
 
 
-def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
-    """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution."""
+def desired(aggregator: Aggregator, owner: Owner, seen: str = "") -> dict[str, Any]:
+    """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution.
+
+    `seen`: the number of a line of our diary that the owner remembers.
+    """
     found = []
     with aggregator.database.reading() as connection:
         for contribution in contributions_by(connection, owner.id):
@@ -237,6 +241,7 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
         beside = {
             "witness": owner.witness,
             "diary": aggregator.keys.witness_mark(*diary_head(connection)),
+            "seen": aggregator.keys.witness_mark(*line) if (line := diary_line(connection, seen)) else None,
             "tls_next": aggregator.next_tls,
         }
     return {"version": sha256(canonical(content))[:32], **content, **beside}

@@ -17,7 +17,8 @@ from coterie.federation.documents.signed import Document, Signed
 from coterie.federation.documents.study import KIND as STUDY
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
-from coterie.methods import get_method
+from coterie.federation.errors import FederationError
+from coterie.methods import WITHDRAWN, get_method
 from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.certificate import Certificate, CertifiedPromise, Digest
 from coterie.promise.signing import check_signature
@@ -343,6 +344,23 @@ def part_promise(study: Study, owner: str, records: int) -> CertifiedPromise:
     for other in others:
         found = _common(found, other)
     return CertifiedPromise.model_validate(found)
+
+
+def require_no_stronger(study: Study, owner: str, said: CertifiedPromise) -> None:
+    """An owner cannot promise more than its method does: the joined promise would rest on that."""
+    if study.method in WITHDRAWN:
+        return
+    ours = part_promise(study, owner, 2 * study.k)
+    least, claimed = _number(ours.value), _number(said.value)
+    if (
+        said.model != ours.model
+        or said.scope != ours.scope
+        or _WEAKEST_LAST.index(said.status) < _WEAKEST_LAST.index(ours.status)
+        or (claimed is not None and (least is None or claimed < least))
+    ):
+        raise FederationError(
+            "The answer promises more than the method does.", "Install the version of the aggregator."
+        )
 
 
 def _common(one: Any, other: Any) -> Any:

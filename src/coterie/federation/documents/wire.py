@@ -23,6 +23,7 @@ SESSION = "Coterie-Session"  # which process of the owner speaks
 REPLACES = "Coterie-Replaces"  # the process before it, which has ended
 SIGNATURE = "Coterie-Signature"
 DIARY = "Coterie-Diary"  # the last line of the owner's diary, number:seal
+SEEN = "Coterie-Seen"  # the number of a line of the aggregator's diary that the owner remembers
 BODY = "Coterie-Body"  # SHA-256 of the body: with it, a signature is checked before the body is read
 
 CLOCK_TOLERANCE_SECONDS = 120

@@ -69,6 +69,7 @@ class Agent:
                     f"/v1/desired?after={version}&wait={wait}",
                     patience=wait + 30.0,
                     diary=self.home.witness(),
+                    seen=witness.remembered(self.home).partition(":")[0],
                 )
                 self._compare(content)
                 self.home.acknowledged(self.client.session)
@@ -103,7 +104,7 @@ class Agent:
     def _compare(self, content: dict[str, Any]) -> None:
         """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
         witness.require_own(self.home, witness.told_by(content, "witness"))
-        if witness.rolled_back_aggregator(self.home, witness.told_by(content, "diary")):
+        if witness.rolled_back_aggregator(self.home, content):
             self.say("rolled back", None, "The aggregator was restored from a backup. Ask its administrator.")
         coming = content.get("tls_next")
         if isinstance(coming, str) and len(coming) <= 5000 and self.home.learn_tls(coming):

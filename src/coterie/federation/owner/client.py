@@ -92,8 +92,8 @@ class Client:
         self.session = session
         self._replaces = replaces
 
-    def get(self, target: str, *, patience: float = 60.0, diary: str = "") -> Any:
-        extra = {wire.DIARY: diary} if diary else {}
+    def get(self, target: str, *, patience: float = 60.0, diary: str = "", seen: str = "") -> Any:
+        extra = {name: value for name, value in ((wire.DIARY, diary), (wire.SEEN, seen)) if value}
         return self.send("GET", target, b"", patience=patience, extra=extra)
 
     def post(self, target: str, content: Any = None) -> Any:

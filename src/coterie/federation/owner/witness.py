@@ -65,21 +65,28 @@ def require_key(home: OwnerHome, wanted: dict[str, Any]) -> None:
         )
 
 
-def rolled_back_aggregator(home: OwnerHome, told: str | None) -> bool:
-    """Whether the aggregator's diary has become shorter, or another. Remembers how far it has come."""
+def remembered(home: OwnerHome) -> str:
+    """The last line of the aggregator's diary that we were told, number:mark; empty if there is none."""
+    try:
+        known = json.loads((home.folder / _THEIRS).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return f"{known['number']}:{known['seal']}"
+
+
+def rolled_back_aggregator(home: OwnerHome, content: dict[str, Any]) -> bool:
+    """Whether the aggregator's diary lacks the line that we remember. Remembers how far it has come."""
+    told, known = told_by(content, "diary"), remembered(home)
     if not told:
         return False
-    path = home.folder / _THEIRS
     number, seal = _parts(told)
-    try:
-        known = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        known = {"number": 0, "seal": ""}
-    back: bool = number < known["number"] or (number == known["number"] and seal != known["seal"])
-    if number != known["number"] or back:
-        keep_private(path, json.dumps({"number": number, "seal": seal}).encode())
+    # An aggregator of an older version does not answer about that line: then only a shorter diary is seen.
+    shorter = bool(known) and (number < _parts(known)[0] or (number == _parts(known)[0] and told != known))
+    back = shorter or (bool(known) and "seen" in content and told_by(content, "seen") != known)
+    if told != known:
+        keep_private(home.folder / _THEIRS, json.dumps({"number": number, "seal": seal}).encode())
     if back:
-        home.journal.note("aggregator rolled back", known=known["number"], told=number)
+        home.journal.note("aggregator rolled back", known=_parts(known)[0], told=number)
     return back
 
 

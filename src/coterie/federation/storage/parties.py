@@ -171,6 +171,15 @@ def diary_head(connection: Connection) -> tuple[int, str]:
     return (last.number, last.seal) if last else (0, GENESIS)
 
 
+def diary_line(connection: Connection, number: str) -> tuple[int, str] | None:
+    if not number.isdecimal() or len(number) > 15:
+        return None
+    row = connection.execute(
+        select(audit.c.number, audit.c.seal).where(audit.c.number == int(number))
+    ).first()
+    return None if row is None else (row.number, row.seal)
+
+
 def keep_witness(connection: Connection, owner: Owner, told: str) -> None:
     """How far the owner's diary has come. One that is shorter than we know does not replace it: it was restored."""
     if not _DIARY.fullmatch(told) or told == owner.witness:
