@@ -1,6 +1,6 @@
 """What owners learn from a joined release, measured by attacking it: the table in docs/how-to/federate.md.
 
-The parts are protected and joined as the services do it, in one process and with seeds, so the figures are the same everywhere.
+The parts are protected and joined as the services do it, in one process and with seeds: the figures are the same everywhere.
 """
 
 from __future__ import annotations

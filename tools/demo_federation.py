@@ -1,4 +1,6 @@
-"""make demo-federation: an aggregator and three owners as real processes; a synthetic, a horizontal, a vertical and a blinded study.
+"""make demo-federation: an aggregator and three owners as real processes, and four studies.
+
+One of synthetic rows with a proof; one of different people; one of the same people, by pseudonyms; one by blinded ids.
 
 Everything is done by the commands that an administrator would type. Where the system allows it (root, iproute2), each
 party also lives in a network namespace of its own, and nobody listens in the owners' ones.
@@ -179,7 +181,9 @@ def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: A
 
 
 def _synthetic(folder: Path, place: Path, aggregator: Party) -> None:
-    say("A study with a proof: each hospital sends synthetic rows of its own people, and they are put together.")
+    say(
+        "A study with a proof: each hospital sends synthetic rows of its own people, and they are put together."
+    )
     _study(
         folder,
         place,
@@ -252,7 +256,9 @@ def _seen_by_owner(folder: Path, name: str, party: Party) -> None:
     )
     print(f"  differential privacy: spent {_short(account['spent'])} of {account['lifetime']}")
     if individual:
-        print(f"  individual differential privacy: spent {_short(individual['spent'])} of {individual['lifetime']}")
+        print(
+            f"  individual differential privacy: spent {_short(individual['spent'])} of {individual['lifetime']}"
+        )
     for release in account["releases"]:
         loss = release["loss"]
         print(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -127,6 +128,10 @@ async def _tending(service: Service) -> None:
     seen: object = None
     while True:
         try:
+            if not await run_in_threadpool(service.aggregator.database.still_alone):
+                log.error("another process serves this database now: this one ends")
+                signal.raise_signal(signal.SIGTERM)
+                return
             moved = await run_in_threadpool(tend, service.aggregator)
             current = await run_in_threadpool(stages, service.aggregator.database)
             if current != seen:  # what all owners of a study see of it

@@ -29,7 +29,7 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from coterie.federation.errors import FederationError
 from coterie.table.address import without_credentials
@@ -160,6 +160,7 @@ class Database:
         self.engine = engine
         self.shown = without_credentials(url)
         self.holds_erased = True  # of a process before this one, perhaps
+        self._lock: Connection | None = None  # where PostgreSQL holds the lock of the process that serves
 
     @classmethod
     def open(cls, url: str) -> Database:
@@ -226,12 +227,32 @@ class Database:
                 if lock is not None:
                     lock.let_go()
             return
-        with self.engine.connect() as connection:
-            # A lock of the session: PostgreSQL lets it go when this connection ends, however that comes about.
-            held = connection.scalar(text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
-            connection.commit()
-            yield bool(held)
-            connection.scalar(text("SELECT pg_advisory_unlock(:name)"), {"name": _SERVING})
+        try:
+            yield self._take_lock()
+        finally:
+            if self._lock is not None:
+                self._lock.invalidate()  # closed, not given back to the pool: the lock ends with it
+                self._lock.close()
+                self._lock = None
+
+    def _take_lock(self) -> bool:
+        """A lock of the session: PostgreSQL lets it go when this connection ends, however that comes about."""
+        self._lock = self.engine.connect()
+        held = self._lock.scalar(text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
+        self._lock.commit()
+        return bool(held)
+
+    def still_alone(self) -> bool:
+        """False when another process took our place while the line to the server was cut. Takes it again if it is free."""
+        if self._lock is None:
+            return True
+        try:
+            self._lock.execute(text("SELECT 1"))
+            self._lock.commit()
+        except DBAPIError:
+            self._lock.close()
+            return self._take_lock()
+        return True
 
     def close(self) -> None:
         self.engine.dispose()
