@@ -32,7 +32,7 @@ READER = "reader of the status page"
 _FILES = 65_536
 
 
-class Places:
+class ConnectionLimit:
     """Connections and how to end them, oldest first. When there are more than `most`, the oldest ends."""
 
     def __init__(self, most: Callable[[], int]) -> None:
@@ -56,8 +56,8 @@ class Places:
 
 
 # Of this process, which has one server.
-strangers = Places(lambda: MOST_STRANGERS)
-_circles: defaultdict[object, Places] = defaultdict(lambda: Places(lambda: MOST_OF_ONE))
+strangers = ConnectionLimit(lambda: MOST_STRANGERS)
+_circles: defaultdict[object, ConnectionLimit] = defaultdict(lambda: ConnectionLimit(lambda: MOST_OF_ONE))
 
 
 class PatientProtocol(H11Protocol):
