@@ -141,10 +141,17 @@ def test_an_owner_cannot_promise_more_than_its_method(studies: dict[str, Study])
     owner = study.roster[0].owner
     honest = part_promise(study, owner, 40)
     require_no_stronger(study, owner, honest)
-    require_no_stronger(study, owner, honest.model_copy(update={"status": "heuristic", "value": "2"}))
+    require_no_stronger(
+        study, owner, honest.model_copy(update={"status": "none", "model": "none", "value": "none"})
+    )
     refuted = Study.model_validate({**content, "method": "idp-ls"})
     require_no_stronger(refuted, owner, part_promise(refuted, owner, 40))
-    for changes in ({"value": "0.001"}, {"model": "zero"}, {"scope": "everything"}):
+    for changes in (
+        {"value": "0.001"},
+        {"status": "conditional", "value": "0.001"},
+        {"model": "zero"},
+        {"scope": "everything"},
+    ):
         with pytest.raises(FederationError, match="promises more"):
             require_no_stronger(study, owner, honest.model_copy(update=changes))
     for changes in ({"status": "proved"}, {"value": "1"}):

@@ -352,10 +352,13 @@ def require_no_stronger(study: Study, owner: str, said: CertifiedPromise) -> Non
         return
     ours = part_promise(study, owner, 2 * study.k)
     least, claimed = _number(ours.value), _number(said.value)
+    rank, own = _WEAKEST_LAST.index(said.status), _WEAKEST_LAST.index(ours.status)
+    if rank > max(own, _WEAKEST_LAST.index("conditional")):
+        return  # it claims no proof at all, and then the whole has none
     if (
         said.model != ours.model
         or said.scope != ours.scope
-        or _WEAKEST_LAST.index(said.status) < _WEAKEST_LAST.index(ours.status)
+        or rank < own
         or (claimed is not None and (least is None or claimed < least))
     ):
         raise FederationError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -149,6 +150,7 @@ audit = Table(
 
 
 _WAIT_SECONDS = 30
+_LOG_BYTES = 128 * 1024  # what SQLite needs beside a database that it opens
 _SERVING = 0x436F746572696521  # the name of the advisory lock; PostgreSQL keeps them apart by database
 _SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
 
@@ -172,6 +174,8 @@ class Database:
             with _full_told():
                 database._migrate()
         except OperationalError as error:
+            if engine.dialect.name == "sqlite" and _no_room(Path(engine.url.database or "")):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
             raise FederationError(
                 f"The database {database.shown} cannot be opened.",
                 "Check that the server runs, that the address is right and that you may write there.",
@@ -327,6 +331,14 @@ def _full_told() -> Iterator[None]:
         if "full" in said or "no space" in said:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         raise
+
+
+def _no_room(file: Path) -> bool:
+    """SQLite calls it an input/output error when there is no room for the log beside its file."""
+    try:
+        return shutil.disk_usage(file.parent).free < _LOG_BYTES
+    except OSError:
+        return False
 
 
 def _with_driver(url: str) -> str:
