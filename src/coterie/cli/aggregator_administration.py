@@ -161,7 +161,7 @@ def token_command(folder: Folder, database: Database = None, as_json: AsJson = F
 def key_command(folder: Folder, database: Database = None, as_json: AsJson = False) -> None:
     """A new signing key, signed by the old one. Stop `serve` first. Owners follow by themselves.
 
-    Studies under way are finished with the key that they name. Open invitations name the old key: make new ones.
+    Studies under way are finished with the key that they name. Tell owners who have not joined yet the new key.
 
     Example: coterie aggregator rotate key ./aggregator
     """
