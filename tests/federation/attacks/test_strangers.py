@@ -15,8 +15,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from coterie.federation.aggregator import connections
+from coterie.federation.aggregator import connections, service
 from coterie.federation.aggregator.connections import PatientProtocol
+from coterie.federation.aggregator.service import Authentication
 from coterie.federation.documents import wire
 from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys
@@ -203,3 +204,18 @@ def test_one_owner_has_some_places_of_its_own(monkeypatch: pytest.MonkeyPatch) -
                 held.close()
 
     asyncio.run(attack())
+
+
+def test_nobody_fills_the_diary(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers who guess, a second process that insists, an owner who says again and again that it was restored."""
+    authentication = Authentication(shared.aggregator)
+    kinds = ("turned away", "second process of a", "second process of b")
+    for moment, allowed in ((0.0, 60), (59.0, 0), (61.0, 60)):
+        monkeypatch.setattr(service.time, "monotonic", lambda now=moment: 86_400.0 * 9 + now)
+        for kind in kinds:
+            assert sum(authentication.may_note(kind) for _ in range(200)) == allowed
+    for minute in range(2, 60):
+        monkeypatch.setattr(service.time, "monotonic", lambda now=minute: 86_400.0 * 9 + 60.0 * now)
+        for _ in range(200):
+            authentication.may_note(kinds[0])
+    assert not authentication.may_note(kinds[0]), "a thousand a day"

@@ -266,7 +266,7 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
     body=Signed,
 )
 async def new_keys(request: Request, service: Serving) -> Response:
-    return await service.act(request, LARGEST_ENROLMENT, receiving.new_keys)
+    return await service.act(request, LARGEST_ENROLMENT, receiving.new_keys, rare=True)
 
 
 _acting(
@@ -287,7 +287,7 @@ async def spent(request: Request, service: Serving) -> Response:
     body=RecoveryReport,
 )
 async def recovered(request: Request, service: Serving) -> Response:
-    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered)
+    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered, rare=True)
 
 
 @_route(

@@ -151,7 +151,7 @@ class Authentication:
                 busy = current is not None and self.presence[owner.id, current] > 0
                 allowed = hold_session(connection, owner, session, replaces, busy=busy)
         if not allowed:
-            if self._may_note(f"second process of {owner.name}"):
+            if self.may_note(f"second process of {owner.name}"):
                 with database.writing() as connection:
                     active = (current or "")[:8] if session else ""
                     note(
@@ -167,11 +167,11 @@ class Authentication:
 
     def turned_away(self, **content: str) -> None:
         """Into the diary; strangers must not be able to fill the disk."""
-        if self._may_note("turned away"):
+        if self.may_note("turned away"):
             with self.aggregator.database.writing() as connection:
                 note(connection, "turned away", **content)
 
-    def _may_note(self, kind: str) -> bool:
+    def may_note(self, kind: str) -> bool:
         """At most so many lines of one kind in a minute and in a day: neither strangers nor owners can fill the disk."""
         allowed = True
         for most, seconds in _AUDITED:
@@ -323,9 +323,16 @@ class Service:
 
             await run_in_threadpool(keep)
 
-    async def act(self, request: Request, limit: int, do: Callable[..., Any], *parts: Any) -> Response:
-        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending."""
+    async def act(
+        self, request: Request, limit: int, do: Callable[..., Any], *parts: Any, rare: bool = False
+    ) -> Response:
+        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending.
+
+        `rare`: it writes into the diary whenever it is asked for.
+        """
         owner, content = await self.speaker(request, limit, acting=True)
+        if rare and not self.authentication.may_note(f"{do.__name__} of {owner.name}"):
+            raise Fault(429, "busy", "This owner does that too often.", "Try again tomorrow.")
         await self.remember(request, owner)
         result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
         self.bell.ring(owner.id)
