@@ -180,7 +180,7 @@ class Agent:
     def take(self, wanted: dict[str, Any]) -> bool:
         """One step for one study; True if something was done, so that the next step may be due."""
         study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
-        if mine is _C.ACCEPTED or wanted["part_key"]:
+        if mine is _C.ACCEPTED or wanted.get("part_key"):  # an older aggregator does not say
             witness.require_key(self.home, wanted)
         if state is _S.RELEASED and not delivering.copied(self.home, study):
             certificate = delivering.fetch_release(self.home, self.client, study)
@@ -206,7 +206,7 @@ class Agent:
             return self._contribute(wanted, state, mine)
         if mine is _C.DELIVERED and not wanted.get("opening"):
             return self._changed_mind(study, mine)
-        if mine is _C.DELIVERED and wanted.get("opening") and not wanted["part_key"]:
+        if mine is _C.DELIVERED and wanted.get("opening") and not wanted.get("part_key"):
             return self._open(wanted)
         return False
 
