@@ -21,7 +21,7 @@ from benchmarks.processor import tree_seconds
 from benchmarks.scaling import uniform_table
 from benchmarks.spark_stages import stages_after
 from coterie import protect
-from coterie.engines.spark.release import session
+from coterie.engines.spark.session import session
 
 PARTITIONS = 8
 HERE = Cluster(nodes=1, cores=2, network=float("inf"), input_parts=2, shuffle_parts=PARTITIONS)
