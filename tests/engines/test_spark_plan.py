@@ -163,7 +163,7 @@ def test_a_column_that_is_not_cut_evenly_enough_is_told_and_not_released(
     table, schema = table_of(500)
     monkeypatch.setattr(plan, "VALUES_A_BUCKET", 1)
     monkeypatch.setattr(plan, "_LEAST_CLUSTERS", 0)
-    with pytest.raises(RuntimeError, match="DataError.*Run it again"):
+    with pytest.raises(RuntimeError, match="Run it again"):
         released(Pieces(table, schema, (), 100), schema, "dp-ir", 100)
 
 
