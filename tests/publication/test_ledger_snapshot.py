@@ -84,7 +84,7 @@ def test_accounts_of_every_kind_come_back(
 ) -> None:
     monkeypatch.setattr(storage, "_EVENTS_A_SNAPSHOT", 1)
     Ledger.add_population(path, "guests", 5, delta="1e-6", individual_lifetime=4, refuse_unproved=True)
-    Ledger.add_population(path, "guests", 9, delta="1e-6", unit="household", rows_per_unit=3)
+    Ledger.add_population(path, "guests", 9, delta="1e-6", unit="household")
     pure = Loss.pure(Fraction(1, 3))
     concentrated = replace(pure, epsilon=None, rho=Fraction(1, 50))
     approximate = replace(pure, delta=Fraction(1, 10**9))
