@@ -228,9 +228,7 @@ def piece_values(
 
 def alone(first: int, rows: Whole, fields: Mapping[str, NDArray[Any]], records: int) -> Piece:
     """k = 1: every record is its own cluster, numbered as it comes; `records` are those of the whole table."""
-    count = len(rows)
-    whole = ClusterShape(records, records, 1, 1)
-    clustering = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
+    clustering = Clustering.of_each(len(rows), ClusterShape(records, records, 1, 1))
     return Piece(first, clustering, rows, fields)
 
 

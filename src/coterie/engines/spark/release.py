@@ -80,6 +80,10 @@ def protect_frame(
     target: str | None = None,
 ) -> SparkRelease:
     """Protect a Spark frame. Rows keep their order; synthetic ones have none."""
+    if not hasattr(frame, "repartitionById"):
+        raise ParameterError(
+            "The Spark engine needs PySpark 4.1 or newer.", "Install it: pip install 'coterie[spark]'."
+        )
     recipe = get_method(method)
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
