@@ -13,6 +13,7 @@ import coterie
 from coterie.evaluation import all_measures
 from coterie.methods import all_methods, as_dict
 from coterie.promise.posterior import most_sure, share_in_words
+from measure_install import LIMIT
 from write_tables import by_proof
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -180,8 +181,8 @@ def dependencies_page() -> str:
     lines += [f"| **together** | **{total}** | |", ""]
     lines += [
         "Sizes are of Linux wheels as pip installs them, each with the packages that it alone brings (numba: llvmlite).",
-        "A fresh virtual environment has 678 MB: these, Coterie's own 9, and pip with setuptools (`make install-size`",
-        "measures it, and fails above 680).",
+        f"A fresh virtual environment has at most {LIMIT} MB: these, Coterie itself, and pip with setuptools",
+        "(`make install-size` measures it, and fails above).",
         "",
         "What it would take to halve it: compiled loops in our own wheel, instead of a compiler on every machine, save",
         "207 MB. Quantiles of the normal, beta and t distributions, Sobol points and monotone fits of our own would",
