@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coterie.chain.partition.clustering import Piece
 from coterie.chain.partition.univariate import individual_ranking
-from coterie.engines.buckets import BucketRanking, Fields, Part, Splitters, smallest
+from coterie.engines.buckets import BucketPart, BucketRanking, Fields, Splitters, smallest
 from coterie.errors import DataError
 
 columns = st.lists(
@@ -57,7 +57,7 @@ def settled(keys: np.ndarray, k: int, splitters: Splitters, cuts: Sequence[int])
         sent.append(one.parts(fields, start, splitters))
     clusters, across, left_out = np.full(n, -1), [], 0
     for number in range(splitters.buckets):
-        mine: list[Part] = [parts[number] for parts in sent]
+        mine: list[BucketPart] = [parts[number] for parts in sent]
         for part, back in zip(mine, one.settle(mine, cluster_numbers), strict=True):
             assert back.first == part.first
             clusters[part.fields[1]] = back.values[0]

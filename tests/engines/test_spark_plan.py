@@ -13,7 +13,7 @@ from coterie import Schema, protect
 from coterie.chain.partition.clustering import Piece
 from coterie.engines.out_of_core.chain import piece_values, sampler_from
 from coterie.engines.spark import ranking as plan
-from coterie.engines.spark.chunks import Chunk, _checked, kept_columns
+from coterie.engines.spark.chunks import RowChunk, _checked, kept_columns
 from coterie.engines.spark.ranking import SparkRanking
 from coterie.methods import get_method
 from coterie.promise.terms import Budget
@@ -55,7 +55,7 @@ class Pieces:
         names = [a.name for a in schema.attributes]
         self.likes = tuple(column_of(table[a.name].slice(0, 0), a, schema) for a in schema.protected)
         self.records, self.partitions, self.kept_bytes = len(table), len(ends) + 1, 0
-        self.rows: list[list[Chunk]] = []
+        self.rows: list[list[RowChunk]] = []
         for start, end in zip([0, *ends], [*ends, len(table)], strict=True):
             batches = table.slice(start, end - start).combine_chunks().to_batches(size)
             found = [b for one in batches for b in _checked(schema, self.likes, names, 1, iter([one]))]
@@ -66,11 +66,11 @@ class Pieces:
                     for n, like in enumerate(self.likes)
                 )
                 self.rows[-1].append(
-                    Chunk(start, batch["count"][0].as_py(), batch["kept"][0].as_py(), fields)
+                    RowChunk(start, batch["count"][0].as_py(), batch["kept"][0].as_py(), fields)
                 )
                 start += self.rows[-1][-1].count
 
-    def mapped(self, work: Callable[[Iterator[Chunk]], Any], *_: object, **__: object) -> Frame:
+    def mapped(self, work: Callable[[Iterator[RowChunk]], Any], *_: object, **__: object) -> Frame:
         return Frame([list(work(iter(chunks))) for chunks in self.rows])
 
 

@@ -127,7 +127,7 @@ class Splitters:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BucketPart:
     """What one part of the table, consecutive records, has for one bucket. All fields are in record order."""
 
     first: int  # number of the part's first record
@@ -140,7 +140,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a bucket sends back to a part. Values are in the order of `Part.fields`."""
+    """What a bucket sends back to a part. Values are in the order of `BucketPart.fields`."""
 
     first: int
     values: Fields
@@ -164,7 +164,7 @@ class BucketRanking:
         """Of the records that complete a cluster. The last one takes the remainder."""
         return self.k - 1 + self.records % self.k
 
-    def parts(self, fields: Fields, first: int, splitters: Splitters) -> list[Part]:
+    def parts(self, fields: Fields, first: int, splitters: Splitters) -> list[BucketPart]:
         """Consecutive records, of which the first has that number, cut into buckets."""
         keys = self.key(fields)
         bucket, count = splitters.choose(keys, first)
@@ -176,10 +176,10 @@ class BucketRanking:
             chosen = end + smallest(keys[end:after], self.most_in_next)
             before = np.searchsorted(order[start:end], order[chosen])
             own, beyond = (tuple(field[some] for field in fields) for some in (slice(start, end), chosen))
-            parts.append(Part(first, start, own, beyond, before, order[chosen].astype(np.int64)))
+            parts.append(BucketPart(first, start, own, beyond, before, order[chosen].astype(np.int64)))
         return parts
 
-    def settle(self, parts: Sequence[Part], work: Work) -> list[Settled]:
+    def settle(self, parts: Sequence[BucketPart], work: Work) -> list[Settled]:
         """One bucket, of which all parts have come in record order."""
         fields = tuple(map(np.concatenate, zip(*(part.fields for part in parts), strict=True)))
         count, low = len(fields[0]), sum(part.below for part in parts)
@@ -204,7 +204,7 @@ class BucketRanking:
     def _complete(
         self,
         first: int,
-        parts: Sequence[Part],
+        parts: Sequence[BucketPart],
         own: Fields,
         mine: Whole,
         lacking: int,
@@ -258,7 +258,7 @@ def _taken(fields: Fields, some: NDArray[Any]) -> Fields:
 
 
 def _sent_back(
-    parts: Sequence[Part], values: Fields, left_out: NDArray[Any], wanted: Whole, beyond: Fields
+    parts: Sequence[BucketPart], values: Fields, left_out: NDArray[Any], wanted: Whole, beyond: Fields
 ) -> list[Settled]:
     ends = np.cumsum([0, *(len(part.fields[0]) for part in parts)])
     after = np.cumsum([0, *(len(part.position) for part in parts)])

@@ -48,7 +48,7 @@ def stored_kind(like: Column) -> np.dtype[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RowChunk:
     first: int  # number of its first record
     count: int
     kept: Any  # the bytes of the kept columns
@@ -91,14 +91,14 @@ class Chunks:
         return cls(marked, likes, firsts, records, partitions, sum(row[_SIZE] for row in found))
 
     def mapped(
-        self, work: Callable[[Iterator[Chunk]], Batches], layout: Any, places: Sequence[int], *, kept: bool
+        self, work: Callable[[Iterator[RowChunk]], Batches], layout: Any, places: Sequence[int], *, kept: bool
     ) -> Any:
         """A frame of what `work` makes of the chunks of each partition; it asks for the fields at these places."""
         names = [f"f{place}" for place in places]
         chosen = self.frame.select(_PARTITION, _PLACE, *([_KEPT] if kept else []), *names)
         likes, firsts = [self.likes[place] for place in places], self.firsts
 
-        def read(batches: Batches) -> Iterator[Chunk]:
+        def read(batches: Batches) -> Iterator[RowChunk]:
             for batch in batches:
                 for row in range(len(batch)):
                     first, count = firsts.get(
@@ -112,7 +112,7 @@ class Chunks:
                             "The frame had other rows when Spark computed it a second time.",
                             "Write it to Parquet, and protect that.",
                         )
-                    yield Chunk(first, count, batch[_KEPT][row].as_py() if kept else b"", fields)
+                    yield RowChunk(first, count, batch[_KEPT][row].as_py() if kept else b"", fields)
 
         return chosen.mapInArrow(faults_in_words(lambda batches: work(read(batches))), layout)
 

@@ -25,14 +25,14 @@ from coterie.chain.partition.clustering import Piece
 from coterie.engines.buckets import (
     MOST_BUCKETS,
     SAMPLES_PER_BUCKET,
+    BucketPart,
     BucketRanking,
     Fields,
-    Part,
     Splitters,
     by_bucket,
 )
 from coterie.engines.out_of_core.chain import content, filled_like
-from coterie.engines.spark.chunks import Batches, Chunk, Chunks, kept_columns, sliced, stored_kind
+from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns, sliced, stored_kind
 from coterie.engines.spark.faults import faults_in_words
 from coterie.engines.spark.rows import ReleasedRows
 from coterie.errors import DataError
@@ -54,7 +54,7 @@ Release = Callable[[Sequence[Column], Piece], Sequence[NDArray[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RankedGroup:
     """Attributes that share one clustering."""
 
     places: tuple[int, ...]
@@ -86,7 +86,7 @@ class SparkRanking:
 
     records: int
     k: int
-    groups: tuple[Group, ...]
+    groups: tuple[RankedGroup, ...]
     buckets: int  # of each group
     length: int  # rows in one range
 
@@ -94,7 +94,7 @@ class SparkRanking:
     def of(cls, chunks: Chunks, k: int, groups: Sequence[Sequence[int]], grouping: Grouping) -> SparkRanking:
         """This draws the sample."""
         made = tuple(
-            Group(tuple(places), tuple(chunks.likes[place] for place in places), grouping)
+            RankedGroup(tuple(places), tuple(chunks.likes[place] for place in places), grouping)
             for places in groups
         )
         wide = -(-chunks.records * len(groups[0]) // VALUES_A_BUCKET)
@@ -115,13 +115,13 @@ class SparkRanking:
         ranges = beside.union(values).repartitionById(-(-self.records // self.length), _TO)
         return ranges.mapInArrow(faults_in_words(attach), rows.layout)
 
-    def _ranking(self, group: Group) -> BucketRanking:
+    def _ranking(self, group: RankedGroup) -> BucketRanking:
         names = tuple(like.attribute.name for like in group.likes)
         return BucketRanking(self.records, self.k, group.key, names, group.kinds)
 
     # Each of these four runs on executors, on what one partition holds.
 
-    def _cut(self, chunks: Iterator[Chunk]) -> Batches:
+    def _cut(self, chunks: Iterator[RowChunk]) -> Batches:
         """Parts: consecutive records of one range, as blobs for the buckets."""
         for first, fields in _parts(chunks, self.length):
             for number, group in enumerate(self.groups):
@@ -151,7 +151,7 @@ class SparkRanking:
         for row in rows:
             *beyond, before, position = _unpacked(row.next, (*kinds, _PLACES, _PLACES))
             found = tuple(beyond), before.astype(np.int64), position.astype(np.int64)
-            parts.append(Part(row.first, row.count, tuple(_unpacked(row.own, kinds)), *found))
+            parts.append(BucketPart(row.first, row.count, tuple(_unpacked(row.own, kinds)), *found))
         del rows
 
         def work(piece: Piece) -> Sequence[NDArray[Any]]:
@@ -163,7 +163,7 @@ class SparkRanking:
             own, across = _packed(back.values), _packed([*back.next, back.position.astype(_PLACES)])
             yield _table([(back.first // self.length, back.first, to, back.left_out, own, across)])
 
-    def _beside(self, chunks: Iterator[Chunk]) -> Batches:
+    def _beside(self, chunks: Iterator[RowChunk]) -> Batches:
         """The kept columns, and which bucket each value of a row has gone to."""
         for chunk in chunks:
             for first, start, end in _in_ranges(chunk.first, chunk.count, self.length):
@@ -215,11 +215,11 @@ class SparkRanking:
         return np.dtype(np.uint8 if self.buckets <= 1 << 8 else np.uint16)
 
 
-def _with_splitters(chunks: Chunks, groups: tuple[Group, ...], buckets: int) -> tuple[Group, ...]:
+def _with_splitters(chunks: Chunks, groups: tuple[RankedGroup, ...], buckets: int) -> tuple[RankedGroup, ...]:
     """One sample of all groups."""
     share = min(1.0, buckets * SAMPLES_PER_BUCKET / chunks.records)
 
-    def sample(mine: Iterator[Chunk]) -> Batches:
+    def sample(mine: Iterator[RowChunk]) -> Batches:
         for chunk in mine:
             # Places decide only where the work is cut, and the splitters are kept: this is drawn from once.
             draw = np.random.Generator(np.random.PCG64(chunk.first))
@@ -259,7 +259,7 @@ def _in_ranges(first: int, count: int, length: int) -> Iterator[tuple[int, int, 
         start = end
 
 
-def _parts(chunks: Iterator[Chunk], length: int) -> Iterator[tuple[int, Fields]]:
+def _parts(chunks: Iterator[RowChunk], length: int) -> Iterator[tuple[int, Fields]]:
     """Records that follow one another in one range, as many as may be: short blobs cost as much as long ones."""
     waiting: list[Fields] = []
     begin = after = 0

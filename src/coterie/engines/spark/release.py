@@ -27,7 +27,7 @@ from coterie.engines.out_of_core.chain import (
     piece_values,
     sampler_from,
 )
-from coterie.engines.spark.chunks import Batches, Chunk, Chunks, kept_columns
+from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns
 from coterie.engines.spark.faults import told
 from coterie.engines.spark.ranking import Release, SparkRanking
 from coterie.engines.spark.rows import ReleasedRows
@@ -167,7 +167,7 @@ def _release(
 
 
 def _alone(
-    release: Release, out: ReleasedRows, likes: Sequence[Column], records: int, mine: Iterator[Chunk]
+    release: Release, out: ReleasedRows, likes: Sequence[Column], records: int, mine: Iterator[RowChunk]
 ) -> Batches:
     """k = 1: every record is its own cluster, so nothing moves."""
     for chunk in mine:

@@ -21,7 +21,7 @@ from coterie.chain.synthesis.tables import Binning
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn
 from coterie.engines.buckets import Fields
 from coterie.engines.out_of_core.chain import SamplerAt, filled_like
-from coterie.engines.spark.chunks import Batches, Chunk, Chunks, kept_columns
+from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns
 from coterie.engines.spark.rows import ReleasedRows
 from coterie.schema.arrays import Whole
 
@@ -46,7 +46,7 @@ class SparkRecords:
     def _summed(self, places: Sequence[int], size: int, work: Callable[[Fields], Whole]) -> Whole:
         """`work`, sums in one line, over every chunk of every partition, added up."""
 
-        def partition(chunks: Iterator[Chunk]) -> Batches:
+        def partition(chunks: Iterator[RowChunk]) -> Batches:
             yield from _total((work(chunk.fields) for chunk in chunks), size)
 
         def together(batches: Batches) -> Batches:
@@ -112,7 +112,7 @@ def drawn_rows(drawn: Drawn, chunks: Chunks, out: ReleasedRows, sampler: Sampler
     def values(first: int, count: int) -> list[NDArray[Any]]:
         return [drawn.values(number, first, count, sampler(first)) for number in attributes]
 
-    def beside(mine: Iterator[Chunk]) -> Batches:
+    def beside(mine: Iterator[RowChunk]) -> Batches:
         for chunk in mine:
             yield out.batch(values(chunk.first, chunk.count), kept_columns(chunk.kept))
 
