@@ -11,6 +11,7 @@ from pathlib import Path
 
 import coterie
 from coterie.evaluation import all_measures
+from coterie.evaluation.measure import DESTROYED, Measure
 from coterie.methods import all_methods, as_dict
 from coterie.promise.posterior import most_sure, share_in_words
 from measure_install import LIMIT
@@ -57,16 +58,23 @@ def methods_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _in_words(measure: Measure) -> str:
+    """The stated limits of the words."""
+    told = [f"{word} up to {most:g}" for most, word in measure.words]
+    return "; ".join([*told, f"then {DESTROYED}"]) if told else "–"
+
+
 def measures_page() -> str:
     lines = ["# Measures", "", NOTE]
     lines += [
-        "| measure | what it is | how to read it | needs linked rows | in grids | paper |",
-        "|---|---|---|---|---|---|",
+        "| measure | what it is | how to read it | in words | needs linked rows | in grids | paper |",
+        "|---|---|---|---|---|---|---|",
     ]
     for measure in all_measures().values():
         grid = measure.attribute is not None and (measure.attribute.clusters or measure.attribute.drawn)
         lines.append(
-            f"| `{measure.name}` | {measure.title} | {measure.meaning} | {'yes' if measure.needs_linkage else 'no'} | "
+            f"| `{measure.name}` | {measure.title} | {measure.meaning} | {_in_words(measure)} | "
+            f"{'yes' if measure.needs_linkage else 'no'} | "
             f"{'yes' if grid else 'no'} | {measure.papers} |"
         )
     lines += [

@@ -100,7 +100,9 @@ def protect_frame(
         chunks = Chunks.of(frame, schema, likes)
     records = chunks.records
     if records < 2:
-        raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
+        raise DataError(
+            "The table has fewer than two rows.", "A group to hide in needs at least two records."
+        )
     k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)

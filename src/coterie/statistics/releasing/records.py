@@ -5,8 +5,10 @@ decides how another cell is read. Messages name columns; never a value, and neve
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,12 +116,23 @@ def open_records(data: Any, table: str | None = None) -> RecordSource:
         path = Path(data)
         if not path.is_file():
             raise DataError(f"There is no file {path}.", "Check the path of the data.")
-        with path.open("rb") as stream:
-            return RecordSource(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
+        return RecordSource(data, table, f"file {_digest(path)}")
     if table is not None:
         raise ParameterError("A table was named, but the source is a data frame.", "Leave out the table.")
     frame = to_arrow(data)[0]
     return RecordSource(frame, None, f"frame {table_digest(frame)}")
+
+
+def _digest(path: Path) -> str:
+    """Of what is in the file: compressed and as it is, one table is the same data."""
+    if path.suffix.lower() == ".gz":
+        try:
+            with gzip.open(path) as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except (OSError, EOFError, zlib.error):
+            pass  # damaged: the reader will say so
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def typed(
