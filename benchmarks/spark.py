@@ -1,6 +1,6 @@
 """How Spark's cost grows with records, attributes, k and cores; what it moves; and what that makes of a billion × 50.
 
-CPU seconds of Java and Python together. COTERIE_SPARK_ROWS (1 million unless told) is the middle of the range, a tenth of its end.
+CPU seconds of Java and Python together. COTERIE_SPARK_ROWS (1 million unless told) is a tenth of the largest table.
 A run costs something even without records (tasks, workers); the fit tells that from what a further value costs.
 """
 
