@@ -35,7 +35,7 @@ from coterie.federation.storage import parties, studies
 from coterie.federation.storage import parties as audit
 from coterie.federation.storage.database import Database, invitations, metadata, owners
 from coterie.federation.storage.database import audit as audit_table
-from coterie.publication.ledger.book import first_broken
+from coterie.publication.ledger.seals import first_broken
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])

@@ -21,7 +21,8 @@ from coterie.engines.in_memory import protect_table
 from coterie.engines.out_of_core.chain import warm_up
 from coterie.engines.out_of_core.release import protect_file
 from coterie.engines.out_of_core.scratch import Scratch
-from coterie.engines.spark.release import protect_frame, read_parquet, session
+from coterie.engines.spark.release import protect_frame
+from coterie.engines.spark.session import read_parquet, session
 from coterie.errors import ParameterError, nearest
 from coterie.methods import get_method
 from coterie.methods.recipe import Method

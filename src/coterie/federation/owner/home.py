@@ -23,7 +23,7 @@ from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, fingerprint, keep_private, write_private
 from coterie.federation.secrets.rotation import current_keys, former_keys
-from coterie.publication.ledger.book import first_broken, seal
+from coterie.publication.ledger.seals import first_broken, seal
 from coterie.table.hidden_files import FileLock, ensure_private
 
 # The owner's own memory: its decisions, and a diary whose lines are chained by hashes.

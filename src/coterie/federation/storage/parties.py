@@ -18,7 +18,7 @@ from coterie.federation.documents.states import StudyState, is_final
 from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 from coterie.federation.errors import Conflict
 from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, studies, tokens
-from coterie.publication.ledger.book import seal
+from coterie.publication.ledger.seals import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
 
