@@ -34,7 +34,7 @@ from coterie.federation.owner.renewal import rotate_keys
 from coterie.federation.owner.witness import RolledBack, recover
 from coterie.federation.storage.parties import GENESIS, entries, owner_by_key
 from coterie.publication.ledger import Ledger
-from coterie.publication.ledger.book import first_broken
+from coterie.publication.ledger.seals import first_broken
 from coterie.table.digest import file_sha256
 
 _PART_KEY = re.compile(r"/v1/studies/([0-9a-f]{64})/part-key")
