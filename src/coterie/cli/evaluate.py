@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated
 
 from rich import box
@@ -16,7 +15,7 @@ from coterie.cli.options import AsJson, Bins, OriginalTable, Query, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
-from coterie.evaluation.measure import Measure, MeasureResult
+from coterie.evaluation.measure import MeasureResult
 
 NAMES = ", ".join(all_measures())
 MOST_ESTIMATES = 60
@@ -63,14 +62,6 @@ def evaluate_command(
         print_json(found.to_dict())
     else:
         _print(found)
-
-
-def _in_variances(result: MeasureResult, measure: Measure) -> str:
-    """The number that `compare` speaks of: the same error before Eq. (5) divides by m once more."""
-    if measure.name not in ("sse", "sse-matched") or not result.attributes:
-        return ""
-    width, mean = len(result.attributes), fmean(result.attributes.values())
-    return f". Here m = {width}: {mean:.4g} variances per attribute"
 
 
 def _classes(result: MeasureResult) -> str:
@@ -131,7 +122,7 @@ def _print(found: Evaluation) -> None:
             )
         # As classes say it: what was reached of what could be, were nothing protected.
         bound = f" of {result.details['upper_bound']:.3f}" if "upper_bound" in result.details else ""
-        meaning = measure.meaning + _in_variances(result, measure)
+        meaning = measure.meaning
         if "at random" in result.details.get("split", ""):
             meaning += f". Here {result.details['split']}"
         if not result.details.get("converged", True):
