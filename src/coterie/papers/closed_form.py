@@ -91,22 +91,37 @@ def grouped(values: Floats, method: str, k: int, low: float, high: float, epsilo
 
 # One Laplace draw Z of scale b around c, bounded to [low, high]: Y. With r = high − c, P(Y − c > u) = ½·e^(−u/b) for u < r.
 
+_SMALL = 0.3  # r/b below which the integral is a short series, because its closed form cancels
+_TERMS = 16
+_EXTREME = 14.0  # scales: a draw beyond has a chance of one in a million
 
-def _beyond(reach: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """∫₀^r ½e^(−u/b) du and ∫₀^r u·e^(−u/b) du, also where b = 0."""
+
+def _integrals(reach: Floats, scale: Floats, highest: int) -> list[Floats]:
+    """∫₀^r uᵐ·e^(−u/b) du for m = 0 … highest, also where b = 0."""
     b = np.maximum(scale, 1e-300)
-    left = np.exp(-np.minimum(reach / b, 700.0))
-    return 0.5 * scale * (1 - left), np.asarray(scale * (scale - (scale + reach) * left))
+    ratio = np.minimum(reach / b, 700.0)
+    left, found = np.exp(-ratio), []
+    for m in range(highest + 1):
+        last = found[-1] * (m * b) if m else 0.0
+        closed = last - b * (reach**m * left - (m == 0))
+        power, series = np.ones_like(b), np.zeros_like(b)
+        for j in range(_TERMS):
+            series += power / (m + 1 + j)
+            power = power * -np.minimum(ratio, _SMALL) / (j + 1)
+        found.append(np.where(ratio < _SMALL, reach ** (m + 1) * series, closed))
+    return found
 
 
-def deviation(centre: Floats, scale: Floats, low: float, high: float, step: float | None) -> tuple[Floats, Floats]:
-    """E[Y − c] and E[(Y − c)²]; with a step, Y is rounded to its multiples."""
+def deviation(
+    centre: Floats, scale: Floats, low: float, high: float, step: float | None, highest: int = 4
+) -> list[Floats]:
+    """E[(Y − c)ⁱ] for i = 1 … highest; with a step, Y is rounded to its multiples."""
     if step is not None:
         points, chance = lattice(centre, scale, low, high, step)
         off = points - centre[:, None]
-        return np.sum(chance * off, axis=1), np.sum(chance * off**2, axis=1)
-    (up, up_square), (down, down_square) = _beyond(high - centre, scale), _beyond(centre - low, scale)
-    return up - down, up_square + down_square
+        return [np.sum(chance * off**i, axis=1) for i in range(1, highest + 1)]
+    up, down = (_integrals(reach, scale, highest - 1) for reach in (high - centre, centre - low))
+    return [0.5 * i * (up[i - 1] + (-1.0) ** i * down[i - 1]) for i in range(1, highest + 1)]
 
 
 def lattice(centre: Floats, scale: Floats, low: float, high: float, step: float) -> tuple[Floats, Floats]:
@@ -119,13 +134,30 @@ def lattice(centre: Floats, scale: Floats, low: float, high: float, step: float)
     return points, np.diff(edges, axis=1)
 
 
-def squared_error(groups: Groups, low: float, high: float, step: float | None = None) -> float:
-    """E Σ (Y − x)² over all records."""
-    first, second = deviation(groups.centre, groups.scale, low, high, step)
+@dataclass(frozen=True)
+class SquaredError:
+    """Σ (Y − x)² over all records: its mean, its variance, and what one extreme draw adds to it."""
+
+    mean: float
+    variance: float
+    extreme: float
+
+
+def squared_error(groups: Groups, low: float, high: float, step: float | None = None) -> SquaredError:
+    one, two, three, four = deviation(groups.centre, groups.scale, low, high, step)
     total = np.add.reduceat(groups.values, groups.starts)
-    off = groups.sizes * groups.centre - total
-    inside = np.sum((groups.values - np.repeat(groups.centre, groups.sizes)) ** 2)
-    return float(inside + np.sum(groups.sizes * second + 2 * off * first))
+    sizes, off = groups.sizes, groups.sizes * groups.centre - total
+    # Of a group, with D = Y − c: Σ(c − x)² + |C|·D² + 2·off·D.
+    inside = np.sum((groups.values - np.repeat(groups.centre, sizes)) ** 2)
+    noisy = sizes * two + 2 * off * one
+    square = sizes**2 * four + 4 * sizes * off * three + 4 * off**2 * two
+    reach = np.minimum(_EXTREME * groups.scale, np.maximum(high - groups.centre, groups.centre - low))
+    reach = np.where(groups.scale > 0, np.maximum(reach, step or 0.0), 0.0)
+    return SquaredError(
+        float(inside + noisy.sum()),
+        float(np.maximum(square - noisy**2, 0.0).sum()),
+        float(np.max(sizes * reach**2 + 2 * np.abs(off) * reach)),
+    )
 
 
 def absolute_error(groups: Groups, unit: Floats, low: float, high: float, step: float | None = None) -> float:
@@ -143,10 +175,10 @@ def absolute_error(groups: Groups, unit: Floats, low: float, high: float, step: 
 
 def absolute_deviation(values: Floats, centre: Floats, scale: Floats, low: float, high: float) -> Floats:
     """E|Y − x| for x anywhere in the domain: E(Y − x)⁺ + E(x − Y)⁺, of which the smaller is one integral."""
-    mean = deviation(centre, scale, low, high, None)[0]
+    (mean,) = deviation(centre, scale, low, high, None, highest=1)
     away = np.abs(values - centre)
     edge = np.where(values >= centre, high - centre, centre - low)
-    beyond = _beyond(edge, scale)[0] - _beyond(away, scale)[0]
+    beyond = 0.5 * (_integrals(edge, scale, 0)[0] - _integrals(away, scale, 0)[0])
     return np.asarray(2 * beyond + np.abs(values - centre - mean) * _sign_of(values, centre, mean))
 
 
