@@ -80,18 +80,32 @@ def within(
 
 
 def everywhere(
-    claim: str, published: str, gaps: Floats, allowed: float = 0.0, least: float = 0.9, what: str = "points"
+    claim: str,
+    published: str,
+    gaps: Floats,
+    allowed: float = 0.0,
+    least: float = 0.9,
+    what: str = "points",
+    exact: Floats | None = None,
 ) -> Judgement:
-    """A claim about many points: `gaps` (last axis: runs) are above 0 where it holds.
+    """A claim about many points: `gaps` (last axis: runs) are above 0 where it holds; `exact` are their closed forms.
 
-    At most the share `allowed` may be contradicted, at least the share `least` must be confirmed, beyond chance.
+    At most the share `allowed` may be contradicted, at least the share `least` must be confirmed, beyond chance. Where
+    there are closed forms they decide, and the runs must not contradict them.
     """
     runs = gaps.shape[-1]
     flat = gaps.reshape(-1, runs)
-    mean, error = flat.mean(axis=1), flat.std(axis=1, ddof=1) / math.sqrt(runs) if runs > 1 else np.zeros(len(flat))
+    mean = flat.mean(axis=1)
+    error = flat.std(axis=1, ddof=1) / math.sqrt(runs) if runs > 1 else np.zeros(len(flat))
     critical = float(-stdtrit(max(runs - 1, 1), FAMILY / len(flat)))
     confirmed, contradicted = mean > critical * error, mean < -critical * error
     measured = f"confirmed at {confirmed.sum()} of {len(flat)} {what}, contradicted at {contradicted.sum()}"
+    if exact is not None:
+        above = exact.ravel() > 0
+        agree = not (confirmed & ~above).any() and not (contradicted & above).any()
+        tolerance = "every one" if not allowed else f"at least {1 - allowed:.0%}"
+        measured = f"{above.sum()} of {len(flat)} {what}; in runs {measured}" + ("" if agree else ", which disagrees")
+        return Judgement(claim, published, measured, tolerance, bool(above.mean() >= 1 - allowed and agree), "below 1 in 1,000")
     most = "none" if not allowed else f"at most {allowed:.0%}"
     tolerance = f"contradicted: {most}; confirmed: at least {least:.0%}"
     holds = bool(contradicted.mean() <= allowed and confirmed.mean() >= least)
