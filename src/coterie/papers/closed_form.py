@@ -117,9 +117,11 @@ def deviation(
 ) -> list[Floats]:
     """E[(Y − c)ⁱ] for i = 1 … highest; with a step, Y is rounded to its multiples."""
     if step is not None:
-        points, chance = lattice(centre, scale, low, high, step)
-        off = points - centre[:, None]
-        return [np.sum(chance * off**i, axis=1) for i in range(1, highest + 1)]
+        # Many groups of rounded values are alike.
+        alike, place = np.unique(np.stack([centre, scale]), axis=1, return_inverse=True)
+        points, chance = lattice(alike[0], alike[1], low, high, step)
+        off = points - alike[0][:, None]
+        return [np.sum(chance * off**i, axis=1)[place.ravel()] for i in range(1, highest + 1)]
     up, down = (_integrals(reach, scale, highest - 1) for reach in (high - centre, centre - low))
     return [0.5 * i * (up[i - 1] + (-1.0) ** i * down[i - 1]) for i in range(1, highest + 1)]
 
@@ -163,12 +165,11 @@ def squared_error(groups: Groups, low: float, high: float, step: float | None = 
 def absolute_error(groups: Groups, unit: Floats, low: float, high: float, step: float | None = None) -> float:
     """E Σ |Y − x|/unit over all records; `unit` goes with the sorted values."""
     if step is not None:
-        points, chance = lattice(groups.centre, groups.scale, low, high, step)
-        place = np.repeat(np.arange(len(groups.sizes)), groups.sizes)
-        found = 0.0
-        for point, likely in zip(points, chance.T, strict=True):
-            found += float(np.sum(likely[place] * np.abs(point - groups.values) / unit))
-        return found
+        # Records that are alike in value, unit, centre and scale are counted, not repeated.
+        records = [groups.values, unit, np.repeat(groups.centre, groups.sizes), np.repeat(groups.scale, groups.sizes)]
+        alike, times = np.unique(np.stack(records), axis=1, return_counts=True)
+        points, chance = lattice(alike[2], alike[3], low, high, step)
+        return float(times @ (np.sum(chance * np.abs(points - alike[0][:, None]), axis=1) / alike[1]))
     centre, scale = np.repeat(groups.centre, groups.sizes), np.repeat(groups.scale, groups.sizes)
     return float(np.sum(absolute_deviation(groups.values, centre, scale, low, high) / unit))
 

@@ -7,10 +7,10 @@ whole table, Eq. (5), with the variances of the original one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ from coterie.table.columns.column import NumericColumn
 Describe = Callable[[pa.Table], Schema]
 METHOD = "idp-ls"
 PLACES = ("central", "horizontal", "vertical")
+DRAWS = 20_000
 DEALS = 5  # of which the closed form is worked out: each deal of rows has its own
 
 # Not scaled: fragments are added up first, and the variance of the whole table divides the sum.
@@ -57,18 +58,28 @@ class Setting:
     rows: Sequence[int]
     holders: Mapping[str, Sequence[str]]
     ks: tuple[int, ...]
+    alike: bool = False  # every attribute has the same share of ε, as in one place, whoever holds it
+
+    def share(self, holder: str) -> Fraction:
+        """§4.2.2: ε/m for each of m owners."""
+        if self.alike:
+            return Fraction(len(self.holders[holder]), len(self.schema.attributes))
+        return Fraction(1, len(self.holders))
 
     @property
     def shares(self) -> dict[str, float]:
-        """§4.2.2: ε/m for each of m owners, split again over its l attributes."""
-        return {
-            name: 1 / len(self.holders) / len(held) for held in self.holders.values() for name in held
-        }
+        """An owner's share is split again over its l attributes."""
+        return {name: float(self.share(h)) / len(held) for h, held in self.holders.items() for name in held}
 
     @property
     def variances(self) -> Floats:
         columns = check(self.table.select([a.name for a in self.schema.attributes]), self.schema).columns
         return np.array([np.var(c.values, ddof=1) for c in columns.values() if isinstance(c, NumericColumn)])
+
+    @cached_property
+    def known(self) -> Mapping[str, list[list[Expected]]]:
+        """By place, the closed forms of summed squared errors."""
+        return {place: closed_forms(self, place) for place in PLACES}
 
     def deals(self, runs: int) -> list[list[pa.Table]]:
         """The rows of each owner, run by run."""
@@ -89,6 +100,16 @@ class Fragmented:
     @property
     def runs(self) -> int:
         return self.errors["central"].shape[2]
+
+    @cached_property
+    def exact(self) -> Fragmented:
+        """The closed forms in the place of the runs; of owners of rows, a run per deal."""
+        shape = (len(self.setting.ks), len(EPSILONS))
+        errors = {}
+        for place, deals in self.setting.known.items():
+            means = np.array([[cell.mean for cell in deal] for deal in deals])
+            errors[place] = np.moveaxis(means.reshape(len(deals), *shape, -1), 0, 2)
+        return replace(self, errors=errors)
 
     def without(self, block: int, blocks: int) -> Fragmented:
         kept = np.arange(self.runs) * blocks // self.runs != block
@@ -139,7 +160,7 @@ def fragmented(setting: Setting, runs: int) -> Fragmented:
     split = np.zeros_like(whole)
     for holder, held in setting.holders.items():
         described = Schema(attributes=tuple(schema[name] for name in held))
-        shares = [budget / len(setting.holders) for budget in budgets]
+        shares = [budget * setting.share(holder) for budget in budgets]
         seeds = [owner_seed(run, holder) for run in range(runs)]
         places = [names.index(name) for name in held]
         split[..., places] = _errors(table.select(list(held)), described, ks, shares, seeds)
@@ -200,7 +221,7 @@ def formula(found: Fragmented, words: Mapping[str, str]) -> tuple[Judgement, ...
     """One judgement per place: every attribute in every cell."""
     judged = []
     for place, said in words.items():
-        deals = closed_forms(found.setting, place)
+        deals = found.setting.known[place]
         errors = found.errors[place]
         runs = min(DEALS, found.runs) if place == "horizontal" else found.runs
         measured = errors[:, :, :runs].mean(axis=2).reshape(-1, errors.shape[-1])
@@ -215,17 +236,37 @@ def formula(found: Fragmented, words: Mapping[str, str]) -> tuple[Judgement, ...
     return tuple(judged)
 
 
-def largest_by_chance(found: Fragmented, place: str, reading: str, draws: int = 20_000) -> tuple[float, float]:
-    """Between which values the largest of all differences lies (999 times of 1,000) if nothing but noise differs."""
-    spread = sum(np.cov(found.per_run(name, reading).reshape(-1, found.runs)) for name in (place, "central"))
+# A difference of two means of fifty runs is mostly chance: a published one is judged by what such runs can show.
+
+Statistic = Callable[[Floats, Floats], Floats]  # of differences (last axes k, ε; below 0 counts as 0) and the error in one place
+
+
+def by_chance(
+    found: Fragmented,
+    place: str,
+    reading: str,
+    of: Statistic,
+    claim: str,
+    published: str,
+    least: float,
+    most: float,
+    tolerance: str,
+    shown: str,
+) -> Judgement:
+    """It holds if a mean of so many runs can lie between `least` and `most`, and ours lies where such means do."""
+    exact = {name: found.exact.mean(name, reading) for name in (place, "central")}
+    spread = sum(np.cov(found.per_run(name, reading).reshape(-1, found.runs)) for name in exact)
     generator = np.random.Generator(np.random.PCG64(0))
     drawn = generator.multivariate_normal(
-        np.zeros(len(spread)), spread / found.runs, size=draws, method="eigh"
+        (exact[place] - exact["central"]).ravel(), spread / found.runs, size=DRAWS, method="eigh"
     )
-    low, high = np.quantile(np.maximum(drawn.max(axis=1), 0.0), (0.0005, 0.9995))
-    return float(low), float(high)
-
-
-def significant(values: Floats) -> Floats:
-    """By how many standard errors each mean over runs differs from 0."""
-    return np.asarray(values.mean(axis=-1) / (values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1])))
+    possible = of(np.maximum(drawn, 0.0).reshape(-1, *exact["central"].shape), exact["central"])
+    low, high = (float(limit) for limit in np.quantile(possible, (0.0005, 0.9995)))
+    ours = float(of(found.difference(place, reading)[None], exact["central"])[0])
+    without = float(of(np.maximum(exact[place] - exact["central"], 0.0)[None], exact["central"])[0])
+    measured = (
+        f"{shown.format(ours)}; {shown.format(without)} without chance, from {shown.format(low)} to {shown.format(high)} "
+        f"in 999 of 1,000 sets of {found.runs} runs"
+    )
+    holds = bool(low <= most and high >= least and low <= ours <= high)
+    return Judgement(claim, published, measured, tolerance, holds, "below 1 in 500")

@@ -63,20 +63,24 @@ def within(
     decides = found.value if found.exact is None else found.exact
     out = np.maximum(low - decides, decides - high)  # below 0: inside, so far
     holds = bool((out <= 0).all())
-    measured = ", ".join(
-        shown.format(v) + (f" ± {shown.format(e).lstrip('+')}" if e > 0 else "")
-        for v, e in zip(found.value, found.error, strict=True)
-    )
+    measured = _range(found.value, shown, found.error)
     if found.exact is not None and found.error.any():
         off = np.abs(found.value - found.exact)
         agree = bool((off <= AGREE * found.error + 1e-9 * np.abs(found.exact)).all())
-        said = ", ".join(map(shown.format, found.exact))
-        measured = f"{said}; {measured} in runs" + ("" if agree else ", which disagree")
+        measured = f"{_range(found.exact, shown)}; {measured} in runs" + ("" if agree else ", which disagree")
         return Judgement(claim, published, measured, tolerance, holds and agree, "below 1 in 1,000")
     if not found.error.any():
         return Judgement(claim, published, measured, tolerance, holds)
     steps = np.divide(out, found.error, out=np.full_like(out, np.inf), where=found.error > 0)
     return Judgement(claim, published, measured, tolerance, holds, beyond(float(np.max(steps))))
+
+
+def _range(values: Floats, shown: str, error: Floats | None = None) -> str:
+    """One number with its standard error, or from the smallest to the largest of several."""
+    if len(values) > 1:
+        return f"{shown.format(values.min())} to {shown.format(values.max())}"
+    give = f" ± {shown.format(error[0]).lstrip('+')}" if error is not None and error[0] > 0 else ""
+    return shown.format(values[0]) + give
 
 
 def everywhere(
