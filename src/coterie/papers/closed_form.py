@@ -162,6 +162,17 @@ def squared_error(groups: Groups, low: float, high: float, step: float | None = 
     )
 
 
+def variance(groups: Groups, low: float, high: float, step: float | None = None) -> float:
+    """E σ² of the released values, with n − 1 in the denominator."""
+    one, two = deviation(groups.centre, groups.scale, low, high, step, highest=2)
+    middle = float(groups.values.mean())  # around it, for precision
+    mean = groups.centre - middle + one
+    square = two + 2 * (groups.centre - middle) * one + (groups.centre - middle) ** 2
+    sizes, records = groups.sizes, len(groups.values)
+    total = np.sum(sizes**2 * (square - mean**2)) + np.sum(sizes * mean) ** 2
+    return float((np.sum(sizes * square) - total / records) / (records - 1))
+
+
 def absolute_error(groups: Groups, unit: Floats, low: float, high: float, step: float | None = None) -> float:
     """E Σ |Y − x|/unit over all records; `unit` goes with the sorted values."""
     if step is not None:

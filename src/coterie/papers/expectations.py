@@ -28,6 +28,10 @@ FORMULA = "every attribute's mean error is what the printed formulas give"
 FAR = 6.0  # standard errors between a mean and its closed form: below 1 in 1,000 for thousands of cells together
 
 
+WITHOUT_VARIANCE = ("relative-error", "variance-change")
+GROWN = 3.0  # a variance that is expected to grow so much falls in no run
+
+
 @dataclass(frozen=True)
 class Expected:
     """One number per attribute: the mean of a measure, its variance over runs (None: not known), what an extreme draw adds."""
@@ -60,7 +64,7 @@ def expected(
             else:
                 line.append((np.nan, np.nan, np.nan))
         mean, variance, extreme = np.array(line).T
-        known = measure != "relative-error"
+        known = measure not in WITHOUT_VARIANCE
         found[method, epsilon, k] = Expected(mean, variance if known else None, extreme if known else None)
     return found
 
@@ -86,8 +90,11 @@ def _of_one(
     if measure == "relative-error":
         unit = np.maximum((high - low) / 100, np.abs(groups.values))
         return closed_form.absolute_error(groups, unit, *bounds, column.step) / len(values), np.nan, np.nan
-    error = closed_form.squared_error(groups, *bounds, column.step)
     spread = float(np.var(values, ddof=1))
+    if measure == "variance-change":  # of a variance that grows: then |σ² − σ'²| is the difference
+        change = closed_form.variance(groups, *bounds, column.step) / spread - 1
+        return change if change > GROWN else np.nan, np.nan, np.nan
+    error = closed_form.squared_error(groups, *bounds, column.step)
     unit_of = {"sse-sum": 1.0, "sse": len(values) * spread, "sse-paper": len(values) * spread**2}[measure]
     return error.mean / unit_of, error.variance / unit_of**2, error.extreme / unit_of
 

@@ -98,7 +98,7 @@ def paper_grid(
     settings: Settings | None = None,
     sorted_table: SortedTable | None = None,
     find: Callable[[str], Method] = get_method,
-    times: int = 1,
+    times: int | Fraction = 1,
 ) -> PaperGrid:
     """Run the grid. `sorted_table` of an earlier grid over the same values spares the sorting.
 
