@@ -177,7 +177,12 @@ def absolute_error(groups: Groups, unit: Floats, low: float, high: float, step: 
     """E Σ |Y − x|/unit over all records; `unit` goes with the sorted values."""
     if step is not None:
         # Records that are alike in value, unit, centre and scale are counted, not repeated.
-        records = [groups.values, unit, np.repeat(groups.centre, groups.sizes), np.repeat(groups.scale, groups.sizes)]
+        records = [
+            groups.values,
+            unit,
+            np.repeat(groups.centre, groups.sizes),
+            np.repeat(groups.scale, groups.sizes),
+        ]
         alike, times = np.unique(np.stack(records), axis=1, return_counts=True)
         points, chance = lattice(alike[2], alike[3], low, high, step)
         return float(times @ (np.sum(chance * np.abs(points - alike[0][:, None]), axis=1) / alike[1]))
@@ -197,5 +202,3 @@ def absolute_deviation(values: Floats, centre: Floats, scale: Floats, low: float
 def _sign_of(values: Floats, centre: Floats, mean: Floats) -> Floats:
     """+1 where the rest x − E[Y] has the sign of x − c, as it nearly always has; −1 where bounding turned it."""
     return np.where((values >= centre) == (values - centre - mean >= 0), 1.0, -1.0)
-
-

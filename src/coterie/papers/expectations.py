@@ -21,7 +21,9 @@ from coterie.schema.exact import parse_epsilon
 from coterie.table.checked import check
 from coterie.table.columns.column import Column, NumericColumn
 
-MULTIVARIATE = "dp-mdav"  # its groups are taken from the method; centres, scales and noise are worked out here
+MULTIVARIATE = (
+    "dp-mdav"  # its groups are taken from the method; centres, scales and noise are worked out here
+)
 
 
 FORMULA = "every attribute's mean error is what the printed formulas give"
@@ -112,18 +114,29 @@ def formula(found: Mapping[Key, Expected], grid: PaperGrid, measure: str, rests_
     values = list(found.values())
     if values[0].variance is not None:
         spread = np.sqrt(np.array([value.variance for value in values]) / grid.runs)
-    slack = np.array([np.zeros_like(v.mean) if v.extreme is None else 2 * v.extreme / grid.runs for v in values])
+    slack = np.array(
+        [np.zeros_like(v.mean) if v.extreme is None else 2 * v.extreme / grid.runs for v in values]
+    )
     return against(np.array([value.mean for value in values]), mean, spread, slack, grid.runs, rests_on)
 
 
 def against(
-    expected: Floats, mean: Floats, error: Floats, slack: Floats, runs: int, rests_on: str, claim: str = FORMULA
+    expected: Floats,
+    mean: Floats,
+    error: Floats,
+    slack: Floats,
+    runs: int,
+    rests_on: str,
+    claim: str = FORMULA,
 ) -> Judgement:
     """`slack`: two extreme draws, because a rare one is no matter of standard errors; and rounding."""
     known = ~np.isnan(expected)
     expected, mean, error, slack = expected[known], mean[known], error[known], slack[known]
     rounding = 1e-9 * np.abs(expected)
-    off, error = np.maximum(np.abs(mean - expected) - slack - rounding, 0), np.where(error > rounding, error, 0.0)
+    off, error = (
+        np.maximum(np.abs(mean - expected) - slack - rounding, 0),
+        np.where(error > rounding, error, 0.0),
+    )
     away = np.divide(off, error, out=np.where(off > 0, 99.0, 0.0), where=error > 0)
     worst = int(np.argmax(away))
     measured = (

@@ -98,6 +98,7 @@ class Found:
     """All readings that were asked for, brought together."""
 
     findings: tuple[PaperFinding, ...]
+    readings: tuple[Reading, ...]
     notes: tuple[str, ...]
 
     @property
@@ -109,30 +110,34 @@ class Found:
     def verdict(self) -> str:
         """The one line: how many claims end in which word, and what does not simply hold."""
         counts = {word: sum(f.verdict is word for f in self.findings) for word in Verdict}
-        said = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        rest = "; ".join(
-            f"{f.claim}: {f.evidence}" for f in self.findings if f.verdict is not Verdict.HOLDS
-        )
-        return f"{len(self.findings)} claims: {said}" + (f". {rest}" if rest else "")
+        said = ", ".join(f"{word}: {count}" for word, count in counts.items() if count)
+        rest = "; ".join(f"{f.claim}: {f.evidence}" for f in self.findings if f.verdict is not Verdict.HOLDS)
+        return f"{len(self.findings)} claims ({said})" + (f". {rest}" if rest else "")
 
 
-def explain(outcomes: Mapping[str, ExperimentOutcome], readings: Mapping[str, Reading]) -> tuple[PaperFinding, ...]:
-    """Every claim under every reading, and the word it ends in. The first reading comes first; a proof of a slip, next."""
+def explain(
+    outcomes: Mapping[str, ExperimentOutcome], readings: Mapping[str, Reading]
+) -> tuple[PaperFinding, ...]:
+    """Every claim under every reading, and the word it ends in: as printed if that holds; else a slip if there is a proof."""
     first = next(iter(outcomes))
     found = []
     for place, claim in enumerate(outcomes[first].judgements):
         judged = {name: outcome.judgements[place] for name, outcome in outcomes.items()}
-        assert len({judgement.claim for judgement in judged.values()}) == 1, f"{claim.claim}: other claims elsewhere"
+        assert len({judgement.claim for judgement in judged.values()}) == 1, (
+            f"{claim.claim}: other claims elsewhere"
+        )
         under = next((name for name, judgement in judged.items() if judgement.holds), "")
         slip = next((judgement.slip for judgement in judged.values() if judgement.slip), "")
-        if under == first:
+        if under and readings[under].support is Support.PRINTED:
             verdict, evidence = Verdict.HOLDS, claim.measured
         elif slip:
             verdict, evidence = Verdict.SLIP, slip
         elif under:
             verdict = Verdict.OTHER_READING
             reading = readings[under]
-            evidence = f"{judged[under].measured} ({reading.words}; {reading.support}) instead of {claim.measured}"
+            evidence = f"{judged[under].measured} ({reading.words}; {reading.support})"
+            if under != first:
+                evidence += f" instead of {claim.measured}"
         else:
             verdict = Verdict.UNEXPLAINED
             evidence = f"measured {claim.measured} against published {claim.published}"
@@ -162,7 +167,9 @@ class Experiment:
     def reading(self, name: str) -> Reading:
         named = {reading.name: reading for reading in self.readings}
         if name not in named:
-            raise ParameterError(f"{self.name} has no reading '{name}'.", f"Its readings are {', '.join(named)}.")
+            raise ParameterError(
+                f"{self.name} has no reading '{name}'.", f"Its readings are {', '.join(named)}."
+            )
         return named[name]
 
     def judge(self, readings: tuple[str, ...] = (), runs: int | None = None) -> dict[str, ExperimentOutcome]:
@@ -174,7 +181,10 @@ class Experiment:
         """Write the figure, its data and the findings into `output`."""
         outcomes = self.judge(readings)
         findings = explain(outcomes, {reading.name: reading for reading in self.readings})
-        found = Found(findings, tuple(dict.fromkeys(note for o in outcomes.values() for note in o.notes)))
+        asked = tuple(self.reading(name) for name in outcomes)
+        found = Found(
+            findings, asked, tuple(dict.fromkeys(note for o in outcomes.values() for note in o.notes))
+        )
         output.mkdir(parents=True, exist_ok=True)
         headline = self.headline if self.headline in outcomes else next(iter(outcomes))
         for name, outcome in outcomes.items():
@@ -189,7 +199,7 @@ class Experiment:
             "verdict": found.verdict,
             "reproduced": found.reproduced,
             "headline": headline,
-            "readings": [asdict(self.reading(name)) for name in outcomes],
+            "readings": [asdict(reading) for reading in asked],
             "findings": [asdict(finding) for finding in findings],
             "notes": list(found.notes),
         }

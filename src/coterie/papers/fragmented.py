@@ -132,7 +132,13 @@ def baseline(
         )  # fmt: skip
     found.append(formula(known, grid, measure, RESTS_ON))
     figure = heatmaps(
-        [("as printed, Eq. (5)" if reading == PRINTED.name else "σ and 1/l", grid.ks, field(grid, "idp-ls", measure))],
+        [
+            (
+                "as printed, Eq. (5)" if reading == PRINTED.name else "σ and 1/l",
+                grid.ks,
+                field(grid, "idp-ls", measure),
+            )
+        ],
         EPSILONS,
         "mean SSE",
         f"{title}, mean of {grid.runs} runs",

@@ -28,7 +28,10 @@ from coterie.papers.judging import everywhere
 def _compute(reading: str, runs: int) -> ExperimentOutcome:
     measure = measure_of(reading)
     grids = {"Adult": adult_grid(reading, runs), "Wine Quality": wine_grid(runs)}
-    known = {"Adult": of_adult(grids["Adult"], reading), "Wine Quality": of_wine(grids["Wine Quality"], reading)}
+    known = {
+        "Adult": of_adult(grids["Adult"], reading),
+        "Wine Quality": of_wine(grids["Wine Quality"], reading),
+    }
     found: list[Judgement] = []
     for name, grid in grids.items():
         exact = closed(known[name], grid, measure)
@@ -52,7 +55,6 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
     )
     data = pa.concat_tables([grid.table(data=name) for name, grid in grids.items()])
     return ExperimentOutcome(tuple(found), figure, data)
-
 
 
 EXPERIMENT = Experiment(

@@ -32,9 +32,7 @@ SHARES_ALIKE = Reading(
 @lru_cache(maxsize=1)
 def _runs(alike: bool, runs: int) -> Fragmented:
     table, schema = both_wines(), wine_schema()
-    setting = Setting(
-        table, schema, lambda _: schema, ROWS, holders(table.column_names), WINE_KS[1:], alike
-    )
+    setting = Setting(table, schema, lambda _: schema, ROWS, holders(table.column_names), WINE_KS[1:], alike)
     return fragmented(setting, runs)
 
 

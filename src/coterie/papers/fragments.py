@@ -201,7 +201,8 @@ def closed_forms(setting: Setting, place: str) -> list[list[Expected]]:
         [
             _added(parts)
             for parts in zip(
-                *(expected(f, setting.describe_part(f), keys, "sse-sum").values() for f in fragments), strict=True
+                *(expected(f, setting.describe_part(f), keys, "sse-sum").values() for f in fragments),
+                strict=True,
             )
         ]
         for fragments in setting.deals(DEALS)
@@ -238,7 +239,9 @@ def formula(found: Fragmented, words: Mapping[str, str]) -> tuple[Judgement, ...
 
 # A difference of two means of fifty runs is mostly chance: a published one is judged by what such runs can show.
 
-Statistic = Callable[[Floats, Floats], Floats]  # of differences (last axes k, ε; below 0 counts as 0) and the error in one place
+Statistic = Callable[
+    [Floats, Floats], Floats
+]  # of differences (last axes k, ε; below 0 counts as 0) and the error in one place
 
 
 def by_chance(

@@ -23,7 +23,6 @@ from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.table.checked import check
 
-
 Key = tuple[str, str, int]  # method, ε, k
 
 

@@ -57,7 +57,13 @@ def jackknife(of: Callable[..., Any], *grids: PaperGrid, exact: Sequence[PaperGr
 
 
 def within(
-    claim: str, published: str, found: Estimate, low: float, high: float, tolerance: str, shown: str = "{:.2f}"
+    claim: str,
+    published: str,
+    found: Estimate,
+    low: float,
+    high: float,
+    tolerance: str,
+    shown: str = "{:.2f}",
 ) -> Judgement:
     """Numbers inside a range. Where there is a closed form, it decides, and the runs must agree with it."""
     decides = found.value if found.exact is None else found.exact
@@ -108,12 +114,23 @@ def everywhere(
         above = exact.ravel() > 0
         agree = not (confirmed & ~above).any() and not (contradicted & above).any()
         tolerance = "every one" if not allowed else f"at least {1 - allowed:.0%}"
-        measured = f"{above.sum()} of {len(flat)} {what}; in runs {measured}" + ("" if agree else ", which disagrees")
-        return Judgement(claim, published, measured, tolerance, bool(above.mean() >= 1 - allowed and agree), "below 1 in 1,000")
+        measured = f"{above.sum()} of {len(flat)} {what}; in runs {measured}" + (
+            "" if agree else ", which disagrees"
+        )
+        return Judgement(
+            claim,
+            published,
+            measured,
+            tolerance,
+            bool(above.mean() >= 1 - allowed and agree),
+            "below 1 in 1,000",
+        )
     most = "none" if not allowed else f"at most {allowed:.0%}"
     tolerance = f"contradicted: {most}; confirmed: at least {least:.0%}"
     holds = bool(contradicted.mean() <= allowed and confirmed.mean() >= least)
-    return Judgement(claim, published, measured, tolerance, holds, "exact" if not error.any() else "below 1 in 1,000")
+    return Judgement(
+        claim, published, measured, tolerance, holds, "exact" if not error.any() else "below 1 in 1,000"
+    )
 
 
 def counted(

@@ -53,11 +53,20 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
 
     single = {"exact": [exact[1]]}
     crossings = []
-    for w, place, low, high in ((1, "just above 10", 5, 25), (8, "just above 45", 30, 65), (13, "just above 45", 30, 65)):
+    for w, place, low, high in (
+        (1, "just above 10", 5, 25),
+        (8, "just above 45", 30, 65),
+        (13, "just above 45", 30, 65),
+    ):
         behind = found[w].lines(jsd, "dp-ir", "10") - found[w].lines(jsd, "laplace", "10")
-        sides = np.array([-behind[KS == low][0], behind[KS == high][0]])
-        judged = everywhere(f"m = {w}, ε = 10: k from which on JSD is above plain noise", place, sides, least=1.0)
-        where, tolerance = _first_above(found[w], jsd), f"below plain noise at k = {low}, above it at k = {high}"
+        sides = np.array([-behind[low == KS][0], behind[high == KS][0]])
+        judged = everywhere(
+            f"m = {w}, ε = 10: k from which on JSD is above plain noise", place, sides, least=1.0
+        )
+        where, tolerance = (
+            _first_above(found[w], jsd),
+            f"below plain noise at k = {low}, above it at k = {high}",
+        )
         crossings.append(replace(judged, measured=f"{where or 'none up to 100'}", tolerance=tolerance))
     judgements = (
         everywhere("relative error below plain noise for every k > 1, ε and m", "always", gaps(found), exact=gaps(exact)),

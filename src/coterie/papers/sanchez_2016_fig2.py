@@ -25,11 +25,14 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
     found = adult_grid(("laplace", "ir", "dp-ir"), runs)
 
     def below(measure: str) -> Floats:
-        return np.array([found.lines(measure, "laplace", e) - found.lines(measure, "dp-ir", e) for e in EPSILONS])
+        return np.array(
+            [found.lines(measure, "laplace", e) - found.lines(measure, "dp-ir", e) for e in EPSILONS]
+        )
 
     def alike(grid: PaperGrid) -> float:
         return min(
-            float(np.corrcoef(np.log(grid.line(RE, "dp-ir", e)), grid.line(JSD, "dp-ir", e))[0, 1]) for e in EPSILONS
+            float(np.corrcoef(np.log(grid.line(RE, "dp-ir", e)), grid.line(JSD, "dp-ir", e))[0, 1])
+            for e in EPSILONS
         )
 
     judgements = (

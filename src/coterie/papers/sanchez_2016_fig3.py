@@ -36,14 +36,18 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
 
     def better(grids: dict[int, PaperGrid]) -> Floats:
         return np.array(
-            [grids[w].lines(RE, "dp-mdav", e) - grids[w].lines(RE, "dp-ir", e) for w in WIDTHS for e in EPSILONS]
+            [
+                grids[w].lines(RE, "dp-mdav", e) - grids[w].lines(RE, "dp-ir", e)
+                for w in WIDTHS
+                for e in EPSILONS
+            ]
         )
 
     def crossing(grids: dict[int, PaperGrid], width: int) -> Floats:
         """Worse 15 below the published k, better 15 above it."""
         gap = grids[width].lines(RE, INSENSITIVE, "10") - grids[width].lines(RE, "dp-ir", "10")
         at = CROSSINGS[width]
-        return np.array([-gap[KS == at - 15][0], gap[KS == at + 15][0]])
+        return np.array([-gap[at - 15 == KS][0], gap[at + 15 == KS][0]])
 
     alone = np.array([found[w].line(RE, INSENSITIVE, "1") > found[w].line(RE, "ir", "1") for w in (8, 13)])
     same = float(np.max(np.abs(found[1].line(RE, INSENSITIVE, "1") / found[1].line(RE, "ir", "1") - 1)))

@@ -33,8 +33,15 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
     beyond = np.array(ADULT_KS) > 100
     beats = (found.lines(JSD, INSENSITIVE, "10") - found.lines(JSD, "dp-ir", "10"))[beyond]
     judgements = (
-        counted("insensitive MDAV alone has more relative error than ranking alone", "always", alone[RE], "every point"),
-        counted("insensitive MDAV alone has more JSD than ranking alone", "always", alone[JSD], "every point"),
+        counted(
+            "insensitive MDAV alone has more relative error than ranking alone",
+            "always",
+            alone[RE],
+            "every point",
+        ),
+        counted(
+            "insensitive MDAV alone has more JSD than ranking alone", "always", alone[JSD], "every point"
+        ),
         everywhere("with noise, dp-ir is better than dp-mdav in both measures", "in most cases", better, 0.1),
         everywhere("ε = 10, k > 100: dp-ir beats even insensitive MDAV without noise (JSD)", "yes", beats),
         adult_formula(found),

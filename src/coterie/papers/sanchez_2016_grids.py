@@ -127,7 +127,9 @@ def census_grids(methods: tuple[str, ...], runs: int) -> dict[int, PaperGrid]:
 
 
 def census_expected(grids: dict[int, PaperGrid]) -> dict[int, dict[Key, Expected]]:
-    return {width: expected(census(), census_schema(width), grid.values[RE], RE) for width, grid in grids.items()}
+    return {
+        width: expected(census(), census_schema(width), grid.values[RE], RE) for width, grid in grids.items()
+    }
 
 
 def census_exact(grids: dict[int, PaperGrid], known: dict[int, dict[Key, Expected]]) -> dict[int, PaperGrid]:
@@ -155,5 +157,7 @@ def adult_grid(methods: Sequence[str], runs: int) -> PaperGrid:
 def adult_formula(grid: PaperGrid) -> Judgement:
     """Of the two numbers."""
     table = adult()
-    judged = formula(expected(table, adult_sanchez_2016_schema(table), grid.values[RE], RE), grid, RE, RESTS_ON)
+    judged = formula(
+        expected(table, adult_sanchez_2016_schema(table), grid.values[RE], RE), grid, RE, RESTS_ON
+    )
     return replace(judged, claim=judged.claim.replace("attribute", "number"))

@@ -76,7 +76,9 @@ def table_of(name: str | None = None) -> pa.Table:
 
 
 @lru_cache(maxsize=8)
-def grid_of(runs: int, ks: tuple[int, ...] = KS, name: str | None = None, times: Fraction = Fraction(1)) -> PaperGrid:
+def grid_of(
+    runs: int, ks: tuple[int, ...] = KS, name: str | None = None, times: Fraction = Fraction(1)
+) -> PaperGrid:
     table = table_of(name)
     schema = numeric_schema(table, table.column_names, alpha=1.5)
     return paper_grid(table, schema, METHODS, EPSILONS, ks, runs, (MEASURE,), times=times)
@@ -111,9 +113,7 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
         block = away(grid, published)[DOUBTFUL]
     limits = limit(table)
     scales = {method: _scale(runs, place, published) for place, method in enumerate(METHODS)}
-    known = expected(
-        table, numeric_schema(table, names, alpha=1.5), grid.values[MEASURE], MEASURE
-    )
+    known = expected(table, numeric_schema(table, names, alpha=1.5), grid.values[MEASURE], MEASURE)
     judgements = (
         _cells("IR, ε = 1 and 10, seven attributes", others[:, :, 1:, 0]),
         _cells("MV, all ε, seven attributes", others[..., 1]),
@@ -159,7 +159,9 @@ def limit(table: pa.Table) -> Floats:
 def _impossible(limits: Floats, names: list[str]) -> str:
     """Printed changes that no release inside the domain can have, at k = 2."""
     printed = PUBLISHED[:, 0, 0, 0]
-    beyond = [place for place in range(ATTRIBUTES) if place != DOUBTFUL and printed[place] > limits[place] + DIGIT]
+    beyond = [
+        place for place in range(ATTRIBUTES) if place != DOUBTFUL and printed[place] > limits[place] + DIGIT
+    ]
     if not beyond:
         return ""
     said = ", ".join(f"{printed[place]:.2f} > {limits[place]:.2f} ({names[place]})" for place in beyond)
@@ -174,7 +176,10 @@ def _block(runs: int, name: str, published: Floats) -> Floats:
     grid = grid_of(runs, SEARCHED, name)
     place = table_of(name).column_names.index(name)
     return np.stack(
-        [away(grid, np.broadcast_to(row, (ATTRIBUTES, len(SEARCHED), *row.shape)), SEARCHED)[place] for row in published[DOUBTFUL]],
+        [
+            away(grid, np.broadcast_to(row, (ATTRIBUTES, len(SEARCHED), *row.shape)), SEARCHED)[place]
+            for row in published[DOUBTFUL]
+        ],
         axis=1,
     )
 

@@ -120,7 +120,9 @@ def run_grids(load: Callable[[], pa.Table], ks: tuple[int, ...], reading: str, r
     grids = _grids(load, ks, runs, bounded, whole)
     table, keys, measure = load(), grids[0].values["sse"], measure_of(reading)
     first, second = (
-        expected(table, numeric_schema(table, table.column_names, a), keys, measure, whole=whole, observed=bounded)
+        expected(
+            table, numeric_schema(table, table.column_names, a), keys, measure, whole=whole, observed=bounded
+        )
         for a in ALPHAS
     )
     return SseGrids(reading, grids, (first, second))
@@ -135,7 +137,9 @@ def judgements(found: SseGrids) -> tuple[Judgement, ...]:
 
     def gain(epsilon: str) -> Estimate:
         return jackknife(
-            lambda g: np.median(np.log10(line(g, "dp-um", epsilon) / line(g, "idp-cbls", epsilon))), narrow, exact=exact[:1]
+            lambda g: np.median(np.log10(line(g, "dp-um", epsilon) / line(g, "idp-cbls", epsilon))),
+            narrow,
+            exact=exact[:1],
         )
 
     ks = np.array(narrow.ks)
@@ -149,17 +153,25 @@ def judgements(found: SseGrids) -> tuple[Judgement, ...]:
         return jackknife(ratio, narrow, exact=exact[:1])
 
     strict = jackknife(
-        lambda g: np.log10(line(g, "idp-cbls", "0.01").min() / line(g, "dp-um", "1")[-1]), narrow, exact=exact[:1]
+        lambda g: np.log10(line(g, "idp-cbls", "0.01").min() / line(g, "dp-um", "1")[-1]),
+        narrow,
+        exact=exact[:1],
     )
-    plain = jackknife(lambda g: line(g, "laplace", "1")[0] / line(g, "laplace", "0.01")[0], narrow, exact=exact[:1])
+    plain = jackknife(
+        lambda g: line(g, "laplace", "1")[0] / line(g, "laplace", "0.01")[0], narrow, exact=exact[:1]
+    )
     apart = jackknife(
-        lambda g: np.median(np.log10(line(g, "dp-um", "1") / line(g, "idp-ls", "1")))
-        - np.median(np.log10(line(g, "dp-um", "0.01") / line(g, "idp-ls", "0.01"))),
+        lambda g: (
+            np.median(np.log10(line(g, "dp-um", "1") / line(g, "idp-ls", "1")))
+            - np.median(np.log10(line(g, "dp-um", "0.01") / line(g, "idp-ls", "0.01")))
+        ),
         narrow,
         exact=exact[:1],
     )
     untouched = jackknife(
-        lambda g, h: np.max([np.abs(line(h, "idp-cbls", e) / line(g, "idp-cbls", e) - 1) for e in ("0.1", "1")]),
+        lambda g, h: np.max(
+            [np.abs(line(h, "idp-cbls", e) / line(g, "idp-cbls", e) - 1) for e in ("0.1", "1")]
+        ),
         narrow,
         wide,
         exact=exact,

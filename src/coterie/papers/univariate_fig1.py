@@ -44,7 +44,9 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
     exact = closed(known, grid, MEASURE)
 
     def gaps(grid: PaperGrid) -> Floats:
-        return np.array([grid.lines(MEASURE, "laplace", e) - grid.lines(MEASURE, "dp-ir", e) for e in EPSILONS])
+        return np.array(
+            [grid.lines(MEASURE, "laplace", e) - grid.lines(MEASURE, "dp-ir", e) for e in EPSILONS]
+        )
 
     def almost(epsilon: str, grid: PaperGrid) -> Floats:
         return np.asarray(grid.line(MEASURE, "dp-ir", "0.1")[-1] / grid.line(MEASURE, "laplace", epsilon)[0])
