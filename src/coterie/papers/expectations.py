@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from coterie.methods import get_method
 from coterie.papers import closed_form
 from coterie.papers.closed_form import Groups
 from coterie.papers.experiment import Judgement
-from coterie.papers.grids import Key, PaperGrid
+from coterie.papers.grids import Key, PaperGrid, paper_grid
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon
@@ -36,7 +36,8 @@ GROWN = 3.0  # a variance that is expected to grow so much falls in no run
 
 @dataclass(frozen=True)
 class Expected:
-    """One number per attribute: the mean of a measure, its variance over runs (None: not known), what an extreme draw adds."""
+    """One number per attribute: the mean of a measure, its variance over runs (None: not known), what an extreme "
+    "draw adds."""
 
     mean: Floats
     variance: Floats | None = None
@@ -120,6 +121,20 @@ def formula(found: Mapping[Key, Expected], grid: PaperGrid, measure: str, rests_
     return against(np.array([value.mean for value in values]), mean, spread, slack, grid.runs, rests_on)
 
 
+def ranking_alone(table: pa.Table, schema: Schema, ks: Sequence[int]) -> Judgement:
+    """The groups themselves, without noise: ⌊n/k⌋ of them, the last with the remainder, each replaced by its mean."""
+    grid = paper_grid(table, schema, ("ir",), ("1",), ks, 2, ("sse-sum",))
+    known = expected(table, schema, grid.values["sse-sum"], "sse-sum")
+    judged = formula(
+        known, grid, "sse-sum", "⌊n/k⌋ groups of k consecutive values, the last with the remainder"
+    )
+    claim = "groups without noise: every attribute's error is what the printed formulas give"
+    measured = f"{len(known) * len(schema.attributes)} errors, " + (
+        "all equal" if judged.holds else "not all equal"
+    )
+    return replace(judged, claim=claim, measured=measured, tolerance="equal", error="exact")
+
+
 def against(
     expected: Floats,
     mean: Floats,
@@ -139,10 +154,8 @@ def against(
     )
     away = np.divide(off, error, out=np.where(off > 0, 99.0, 0.0), where=error > 0)
     worst = int(np.argmax(away))
-    measured = (
-        f"{away.size:,} means of {runs} runs, the farthest {min(float(away[worst]), 99):.1f} standard errors away "
-        f"({mean[worst] / expected[worst]:.3g} times)"
-    )
+    ratio = f" ({mean[worst] / expected[worst]:.3g} times)" if expected[worst] else ""
+    measured = f"{away.size:,} means of {runs} runs, the farthest {min(float(away[worst]), 99):.1f} standard errors away{ratio}"
     tolerance = f"each within {FAR:.0f} standard errors, two extreme draws aside"
     return Judgement(claim, rests_on, measured, tolerance, bool(away[worst] <= FAR), "below 1 in 1,000")
 

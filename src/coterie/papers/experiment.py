@@ -118,7 +118,8 @@ class Found:
 def explain(
     outcomes: Mapping[str, ExperimentOutcome], readings: Mapping[str, Reading]
 ) -> tuple[PaperFinding, ...]:
-    """Every claim under every reading, and the word it ends in: as printed if that holds; else a slip if there is a proof."""
+    """Every claim under every reading, and the word it ends in: as printed if that holds; else a slip if there is a "
+    "proof."""
     first = next(iter(outcomes))
     found = []
     for place, claim in enumerate(outcomes[first].judgements):

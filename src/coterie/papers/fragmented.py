@@ -99,6 +99,7 @@ def fields(grid: PaperGrid, method: str, measure: str) -> Floats:
 def baseline(
     grid: PaperGrid,
     known: dict[Key, Expected],
+    alone: Judgement,
     reading: str,
     title: str,
     notes: tuple[str, ...] = (),
@@ -112,8 +113,13 @@ def baseline(
         return field(grid, "idp-ls", measure)
 
     found: list[Judgement] = [
-        everywhere("the error falls as ε grows", "everywhere", -np.diff(runs, axis=1), 0.1, what="steps", exact=-np.diff(values, axis=1)),
-        everywhere("the error falls as k grows", "everywhere", -np.diff(runs, axis=0), 0.1, what="steps", exact=-np.diff(values, axis=0)),
+        *(
+            everywhere(
+                f"the error falls as {what} grows", "everywhere", -np.diff(runs, axis=axis), 0.1, what="steps",
+                exact=-np.diff(values, axis=axis),
+            )
+            for what, axis in (("ε", 1), ("k", 0))
+        ),
         within(
             "k = 1: error at ε = 1 over that at ε = 0.1", "minimal decrease (near 1)",
             jackknife(lambda g: of(g)[0, -1] / of(g)[0, 0], grid, exact=[exact]), 0.8, np.inf, "at least 0.8", "{:.3f}",
@@ -130,7 +136,7 @@ def baseline(
                 jackknife(lambda g: of(g)[1:, 0], grid, exact=[exact]), 1_000, 10_000, "from 1,000 to 10,000", "{:,.4g}",
             )
         )  # fmt: skip
-    found.append(formula(known, grid, measure, RESTS_ON))
+    found += [formula(known, grid, measure, RESTS_ON), alone]
     figure = heatmaps(
         [
             (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from coterie.papers.expectations import ranking_alone
 from coterie.papers.experiment import Experiment, ExperimentOutcome
-from coterie.papers.fragmented import RUNS, WINE_READINGS, baseline, of_wine, wine_grid
+from coterie.papers.fragmented import RUNS, WINE_KS, WINE_READINGS, baseline, of_wine, wine_grid, wine_schema
+from coterie.papers.tables import both_wines
 
 NOTES = (
     "The paper speaks of ε = {0.01, 0.1}, but its grid is “ε = [0.1, 1]”. With σ and 1/l the error at ε = 0.01 would be "
@@ -13,8 +15,9 @@ NOTES = (
 
 def _compute(reading: str, runs: int) -> ExperimentOutcome:
     grid = wine_grid(runs)
+    alone = ranking_alone(both_wines(), wine_schema(), WINE_KS)
     title = "Del Vasto-Terrientes et al., Fig. 3: Wine Quality (6,497 records, 11 attributes)"
-    return baseline(grid, of_wine(grid, reading), reading, title, NOTES, thousands=True)
+    return baseline(grid, of_wine(grid, reading), alone, reading, title, NOTES, thousands=True)
 
 
 EXPERIMENT = Experiment(

@@ -6,23 +6,29 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from coterie.papers.expectations import closed, formula
+from coterie.papers.expectations import closed, formula, ranking_alone
 from coterie.papers.experiment import Experiment, ExperimentOutcome, Judgement
 from coterie.papers.fragmented import (
+    ADULT_KS,
     EPSILONS,
     READINGS,
     RESTS_ON,
     RUNS,
+    WINE_KS,
     adult_grid,
+    adult_schema,
+    adult_table,
     field,
     fields,
     measure_of,
     of_adult,
     of_wine,
     wine_grid,
+    wine_schema,
 )
 from coterie.papers.grids import heatmaps
 from coterie.papers.judging import everywhere
+from coterie.papers.tables import both_wines
 
 
 def _compute(reading: str, runs: int) -> ExperimentOutcome:
@@ -42,6 +48,11 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
     for name, grid in grids.items():
         judged = formula(known[name], grid, measure, RESTS_ON)
         found.append(replace(judged, claim=f"{name}: {judged.claim}"))
+    for name, alone in (
+        ("Adult", ranking_alone(adult_table(), adult_schema(reading), ADULT_KS)),
+        ("Wine Quality", ranking_alone(both_wines(), wine_schema(), WINE_KS)),
+    ):
+        found.append(replace(alone, claim=f"{name}: {alone.claim}"))
     panels = [
         (name, grid.ks, field(grid, "idp-ls", measure) - field(grid, "dp-ir", measure))
         for name, grid in grids.items()

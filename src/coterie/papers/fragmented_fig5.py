@@ -69,7 +69,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
         ),
         within(
             "rows: larger k loses more than k up to 250", "increases",
-            jackknife(lambda f: lost(f, ~small) - lost(f, small), found, exact=[found.exact]), 0, np.inf, "above 0", "{:.1%}",
+            jackknife(lambda f: lost(f, ~small) - lost(f, small), found, exact=[found.exact]),
+            0, np.inf, "above 0", "{:.1%}",
         ),
         by_chance(
             found, "vertical", reading, lambda gap, _: gap.max(axis=(1, 2)),
@@ -92,7 +93,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
 
 NOTES = (
     "Distances of categories are those of each owner's own ranks.",
-    "Each of ten owners of one attribute has the same ε as in one place, so the expected difference is 0 and the largest one "
+    "Each of ten owners of one attribute has the same ε as in one place, so the expected difference is 0 and the "
+    "largest one "
     "is chance. First: at most 0.06, or 5 % of the error in one place; 0.002 passed, and so would any small number.",
 )
 

@@ -23,7 +23,8 @@ def holders(names: list[str]) -> dict[str, list[str]]:
 SHARES_ALIKE = Reading(
     "per-attribute",
     "sigma, and every attribute has ε/11 as in one place, whoever holds it",
-    "§4.2.2 says otherwise: the aggregator “equitably divides ε between all data owners”, so attributes of the owner of three "
+    "§4.2.2 says otherwise: the aggregator “equitably divides ε between all data owners”, so attributes of the owner "
+    "of three "
     "have ε/9, those of the owners of four ε/12",
     Support.CONTRADICTED,
 )
@@ -65,7 +66,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
 
 
 NOTES = (
-    "The largest difference of two means of 50 runs is mostly chance, so this figure cannot tell whether ε is split by owners "
+    "The largest difference of two means of 50 runs is mostly chance, so this figure cannot tell whether ε is split "
+    "by owners "
     "(§4.2.2) or alike over attributes.",
     "Changed after a first result was seen. First: the error of rows at ε = 0.1 at most 1.3 times that in one place (1.00 "
     "passed). Under the reading with σ the paper's own number, below 300, can be used.",

@@ -21,7 +21,7 @@ from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation.measure import Measure, Settings
 from coterie.evaluation.normalised_sse import SUMMED_SQUARES
-from coterie.papers.expectations import Expected, against, expected
+from coterie.papers.expectations import Expected, against, expected, ranking_alone
 from coterie.papers.experiment import Judgement
 from coterie.papers.fragmented import EPSILONS, PRINTED, RESTS_ON
 from coterie.schema.arrays import Floats
@@ -234,7 +234,8 @@ def formula(found: Fragmented, words: Mapping[str, str]) -> tuple[Judgement, ...
         slack = 2 * extreme.max(axis=0) / runs
         claim = f"{said}: every attribute's mean error is what the printed formulas give"
         judged.append(against(mean.mean(axis=0), measured, error, slack, runs, RESTS_ON, claim))
-    return tuple(judged)
+    setting = found.setting
+    return (*judged, ranking_alone(setting.table, setting.schema, setting.ks))
 
 
 # A difference of two means of fifty runs is mostly chance: a published one is judged by what such runs can show.

@@ -63,7 +63,8 @@ def findings_of(people: pa.Table) -> tuple[tuple[Judgement, ...], dict[str, floa
                 f"score, {name}", f"{published:.4f}",
                 f"{exact[name]:.4f}; {away:.1f} standard errors of {SIMULATIONS:,} simulations apart; our simulation agrees "
                 f"({sets.mean():.4f})",
-                f"within {ERRORS} standard errors, {ERRORS * spread / exact[name]:.0%} here", bool(away <= ERRORS and off <= ERRORS),
+                f"within {ERRORS} standard errors, {ERRORS * spread / exact[name]:.0%} here",
+                bool(away <= ERRORS and off <= ERRORS),
                 "below 1 in 1,000",
             )
         )  # fmt: skip

@@ -34,8 +34,10 @@ def findings_of(people: pa.Table) -> tuple[Judgement, ...]:
     exact = table(people, scaled=True)[row][group]
     width = np.ptp(people["charges"].to_numpy())
     proof = (
-        f"misprint: .0083 for Southeast smokers repeats Northwest's; Table 5.1 gives {TABLE_5_1[row][group]:.2f} dollars, and "
-        f"that over the range of charges ({width:,.2f}) is {TABLE_5_1[row][group] / width:.4f}, as the data give ({exact:.4f})"
+        f"misprint: .0083 for Southeast smokers repeats Northwest's; Table 5.1 gives {TABLE_5_1[row][group]:.2f} "
+        f"dollars, and "
+        f"that over the range of charges ({width:,.2f}) is {TABLE_5_1[row][group] / width:.4f}, as the data give "
+        f"({exact:.4f})"
     )
     known = scaled == [MISPRINT] and abs(TABLE_5_1[row][group] / width - exact) < _LAST_DIGIT["5.2"]
     return (

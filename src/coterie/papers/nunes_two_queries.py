@@ -173,7 +173,9 @@ def _quotient(
     excess, calm = float((small[0] / small[1]).max()), float(np.abs(large[0] / large[1] - 1).max())
     error = "below 1 in 1,000"
     return (
-        Judgement("spikes with a small denominator", "random spikes", f"{excess:.0f} × the curve", "above 3 ×", excess > 3, error),
+        Judgement(
+            "spikes with a small denominator", "random spikes", f"{excess:.0f} × the curve", "above 3 ×", excess > 3, error
+        ),
         Judgement(
             "with a denominator of 10,000 simulated means are those of scale sensitivity/ε (exact curve)",
             "“a much smoother graph”", f"{calm:.1%} off at most", "within 8 %", calm <= 0.08, error,
@@ -210,15 +212,20 @@ def _said(operation: str, curves: Mapping[str, Floats]) -> tuple[Judgement, ...]
     if operation == "multiplication":
         right = best("value B", 100)
         proof = (
-            f"its own expansion has nA·qB: a larger qB makes the noise of A dear. At qB = 100 the best share of A is {right:g}, "
-            f"at qA = 100 it is {best('value A', 100):g}: the budget moves away from the query whose value grows, as the sentence "
-            "before says"
+            f"its own expansion has nA·qB: a larger qB makes the noise of A dear. At qB = 100 the best share of A is "
+            f"{right:g}, "
+            f"at qA = 100 it is {best('value A', 100):g}: the budget moves away from the query whose value grows, as "
+            "the sentence before says"
         )
         found += [
-            Judgement("qB = 100 moves the best split to the right", "shifts to the right", f"{right:g}", f"above {base:g}", right > base),
             Judgement(
-                "the best split comes closer to the query whose value grows", "the key conclusion of §5.1.2", f"{right:g} for A at qB = 100",
-                f"below {base:g}", right < base, slip=proof if right > base > best("value A", 100) else "",
+                "qB = 100 moves the best split to the right", "shifts to the right", f"{right:g}", f"above {base:g}",
+                right > base,
+            ),
+            Judgement(
+                "the best split comes closer to the query whose value grows", "the key conclusion of §5.1.2",
+                f"{right:g} for A at qB = 100", f"below {base:g}", right < base,
+                slip=proof if right > base > best("value A", 100) else "",
             ),
         ]  # fmt: skip
     if operation == "division":

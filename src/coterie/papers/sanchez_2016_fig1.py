@@ -100,7 +100,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
 
 
 CHANGED = (
-    "Changed after a first result was seen. First: the k with the lowest error itself between 10 and 40 (30 passed); 98 % of "
+    "Changed after a first result was seen. First: the k with the lowest error itself between 10 and 40 (30 passed); "
+    "98 % of "
     "the points of ten runs below plain noise (189 of 189 passed); m = 8 and 13 in one claim (failed)."
 )
 

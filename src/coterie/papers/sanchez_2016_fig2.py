@@ -53,7 +53,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
     panels = panels_of("Adult, 4 attributes", found, WORDS, noisy, noiseless)
     figure = line_panels(panels, f"Sánchez et al. 2016, Fig. 2: Adult (30,162 records), mean of {runs} runs")
     ours = (
-        "The paper gives no size for the difference of ε = 10, k = 200. A tenth was chosen after the result was seen (0.002, "
+        "The paper gives no size for the difference of ε = 10, k = 200. A tenth was chosen after the result was seen "
+        "(0.002, "
         "which was 19 % of it), in the place of 'above 0', which could hardly fail."
     )
     return ExperimentOutcome(judgements, figure, found.table(), (TAXONOMIES, ours))

@@ -65,7 +65,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
         ),
         *(
             everywhere(
-                f"m = {w}, ε = 10: dp-ir is worse than insensitive MDAV without noise at k = {at - 15}, better at k = {at + 15}",
+                f"m = {w}, ε = 10: dp-ir is worse than insensitive MDAV without noise at k = {at - 15}, better at k "
+                f"= {at + 15}",
                 f"better for k > {at}", crossing(found, w), exact=crossing(exact, w),
             )
             for w, at in CROSSINGS.items()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import MissingExtra
 from coterie.methods import get_method
-from coterie.papers.expectations import against, expected
+from coterie.papers.expectations import against, expected, ranking_alone
 from coterie.papers.experiment import ExperimentOutcome, Judgement
 from coterie.papers.grids import line_panels, over_k
 from coterie.papers.judging import jackknife, within
@@ -58,7 +58,8 @@ class Task:
 
 @dataclass(frozen=True)
 class ForestScores:
-    """F-measures (axes run, class): the bound from original data, and by cell; and the squared errors of the training data."""
+    """F-measures (axes run, class): the bound from original data, and by cell; and the squared errors of the "
+    "training data."""
 
     bound: Floats
     masked: dict[Cell, Floats]
@@ -151,7 +152,7 @@ def distances(scores: ForestScores, method: str, published: dict[str, float]) ->
     )
 
 
-def training_data(task: Task, scores: ForestScores, reading: str) -> Judgement:
+def training_data(task: Task, scores: ForestScores, reading: str) -> tuple[Judgement, Judgement]:
     """The squared error of every attribute of the masked records, which no F-measure shows."""
     sums: list[NDArray[Any]] = []
     for alpha in ALPHAS:
@@ -172,10 +173,12 @@ def training_data(task: Task, scores: ForestScores, reading: str) -> Judgement:
             sums.append(np.stack([value.mean, runs, value.variance, value.extreme]))
     mean, measured, variance, extreme = np.stack(sums, axis=1)
     claim = "masked records: every attribute's mean squared error is what the printed formulas give"
-    return against(
+    judged = against(
         mean, measured, np.sqrt(variance / scores.runs), 2 * extreme / scores.runs, scores.runs,
         "Propositions 2 and 3, ε split (§3.1), outputs bounded to the domain (§4)", claim,
     )  # fmt: skip
+    schema = numeric_schema(task.table, task.table.column_names, ALPHAS[0])
+    return judged, ranking_alone(task.table, schema, task.ks)
 
 
 def outcome(
@@ -204,4 +207,7 @@ def outcome(
     return ExperimentOutcome(judgements, figure, pa.table(data), (FORESTS, *notes))
 
 
-FORESTS = f"Forests of {TREES} trees (scikit-learn); the class itself is not masked, because the paper does not say that it is."
+FORESTS = (
+    f"Forests of {TREES} trees (scikit-learn); the class itself is not masked, because the paper does not say "
+    "that it is."
+)

@@ -37,7 +37,7 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
             jackknife(lambda f: f.behind("idp-cbls", "0.01") - f.behind("idp-ls", "0.1"), scores),
             -0.05, 0.05, "within 5 percentage points", "{:+.1%}",
         ),
-        training_data(made, scores, reading),
+        *training_data(made, scores, reading),
     )  # fmt: skip
     title = "Soria-Comas et al., Fig. 5: Census, ERNVAL above 30,000"
     return outcome(made, scores, judgements, title, (NOTE,))

@@ -41,7 +41,7 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
             "Not Excellent has so many times more records than Excellent", "3.5",
             jackknife(lambda found: (1 - upper) / upper, scores), 3.325, 3.675, "within 5 %", "{:.2f}",
         ),
-        training_data(made, scores, reading),
+        *training_data(made, scores, reading),
     )  # fmt: skip
     return outcome(
         made, scores, judgements, "Soria-Comas et al., Fig. 6: white Wine, quality above 6", (NOTE,)
@@ -49,7 +49,8 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
 
 
 NOTE = (
-    "Changed after a first result was seen. First: at most 2 % behind at both ε, in one claim (−1 % and −1 % passed); no limit "
+    "Changed after a first result was seen. First: at most 2 % behind at both ε, in one claim (−1 % and −1 % "
+    "passed); no limit "
     "on the other side."
 )
 
