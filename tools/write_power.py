@@ -21,7 +21,7 @@ from coterie.papers import all_experiments, get_experiment, soria_comas_classes
 from coterie.papers.experiment import Experiment
 
 POWER = Path(__file__).resolve().parent.parent / "docs" / "reference" / "experiments-power.json"
-RUNS = 20
+RUNS = 10
 FORESTS = ("soria-comas-fig5", "soria-comas-fig6")
 TREES, FOREST_RUNS = 10, 3
 FORMULAS = ("what the printed formulas give", "(exact curve)", "score, ")

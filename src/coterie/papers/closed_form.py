@@ -132,6 +132,9 @@ def lattice(centre: Floats, scale: Floats, low: float, high: float, step: float)
     cuts = (points[:-1] + step / 2)[None] - centre[:, None]
     below = np.minimum(np.abs(cuts) / np.maximum(scale, 1e-300)[:, None], 700.0)
     up_to = np.where(cuts < 0, 0.5 * np.exp(-below), 1 - 0.5 * np.exp(-below))
+    # Without noise a half is rounded to the even multiple, as IEEE 754 does.
+    rounded = np.rint(centre / step)[:, None] * step <= points[:-1]
+    up_to = np.where(scale[:, None] > 0, up_to, rounded)
     edges = np.column_stack([np.zeros(len(centre)), up_to, np.ones(len(centre))])
     return points, np.diff(edges, axis=1)
 

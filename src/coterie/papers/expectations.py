@@ -147,7 +147,7 @@ def against(
     """`slack`: two extreme draws, because a rare one is no matter of standard errors; and rounding."""
     known = ~np.isnan(expected)
     expected, mean, error, slack = expected[known], mean[known], error[known], slack[known]
-    rounding = 1e-9 * np.abs(expected)
+    rounding = 1e-7 * np.abs(expected)  # of sums over tens of thousands of records
     off, error = (
         np.maximum(np.abs(mean - expected) - slack - rounding, 0),
         np.where(error > rounding, error, 0.0),
