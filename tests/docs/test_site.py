@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import write_experiments
-import write_power
 import write_reference
 import write_tables
 from coterie.papers import all_experiments
@@ -37,8 +36,8 @@ def test_tables_about_methods_are_generated(page: str) -> None:
 def test_the_table_of_experiments_is_made_from_runs() -> None:
     found = json.loads((DOCS / "reference" / "experiments.json").read_text(encoding="utf-8"))
     written = (DOCS / "reference" / "experiments.md").read_text(encoding="utf-8")
-    power = json.loads(write_power.POWER.read_text(encoding="utf-8"))
-    assert written == write_experiments.page(found, power), (
+    power, weka = (write_experiments.read(f"experiments-{name}.json") for name in ("power", "weka"))
+    assert written == write_experiments.page(found, power, weka), (
         "run `coterie reproduce all -o DIR`, then `python tools/write_experiments.py DIR`"
     )
     assert {entry["experiment"] for entry in found} == set(all_experiments())
