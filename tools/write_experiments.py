@@ -26,7 +26,8 @@ HEAD = """# Experiments
 <!-- Made from runs of `coterie reproduce all` by `python tools/write_experiments.py`; do not edit. -->
 
 We repeated the figures and tables of [the papers](papers.md). Every claim ends in one of four words, with evidence:
-*holds*; *holds under another reading* of the text; *slip in the paper*, with a proof; *not explained*."""
+*holds*; *holds under another reading* of the text; *slip in the paper*, with a proof; *not explained*. That the mean errors
+are those of the formulas that the paper prints counts as a claim."""
 
 BEFORE_READINGS = """
 ## Readings
@@ -37,9 +38,10 @@ A paper can be read in more than one way. Each reading rests on a sentence of th
 BEFORE_POWER = """
 ## Would wrong code be noticed?
 
-We broke Coterie on purpose and ran the experiments again. **Figure**: a claim about the figure fails. **Formulas**: the
-figure cannot tell the fault from correct code, but the formulas that the paper prints can: we compare every attribute's
-mean error with their closed form. A dash: nothing in the paper can tell. `make test-slow` repeats this.
+We broke Coterie on purpose and ran the experiments again. **Figure**: a claim about the figure fails, or its runs leave
+their closed form. **Formulas**: the claims about the figure cannot tell the fault from correct code, but the formulas that
+the paper prints can: we compare every attribute's mean error with their closed form. A dash: nothing in the paper can tell.
+`make test-slow` tries every fault on every experiment.
 """
 
 BEFORE_CLAIMS = """

@@ -30,12 +30,14 @@ def needs_data(name: str) -> None:
         pytest.skip("public data not here: set COTERIE_DATA")
 
 
-def test_every_experiment_was_tried_with_every_fault() -> None:
-    assert set(SAID) == set(all_experiments())
+def test_what_the_page_says_was_tried_with_every_fault() -> None:
+    assert set(SAID) <= set(all_experiments())
     assert all(set(found) == set(WAYS) for found in SAID.values())
+    for name in set(all_experiments()) - set(SAID):
+        assert f"| [{name}](#{name}) | not tried |" in PAGE
 
 
-@pytest.mark.parametrize("name", sorted(all_experiments()))
+@pytest.mark.parametrize("name", sorted(SAID))
 def test_each_fault_is_noticed_or_the_page_says_that_it_cannot_be(name: str) -> None:
     for way, claims in SAID[name].items():
         if way not in NOTHING_TO_BREAK.get(name, set()):
