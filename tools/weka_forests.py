@@ -5,7 +5,8 @@
     PYTHONPATH=SITE python tools/weka_forests.py FOLDER_OF_JARS soria-comas-fig5 soria-comas-fig6
 
 Weka is no dependency of Coterie: it runs in an environment of its own, with Java. The masked records and the claims are
-those of the experiments; only the forests are others (Weka's defaults: 100 trees). Writes docs/reference/experiments-weka.json.
+those of the experiments; only the forests are others (Weka's defaults: 100 trees). It writes
+docs/reference/experiments-weka.json.
 """
 
 from __future__ import annotations
@@ -26,8 +27,15 @@ RUNS = 3
 
 
 def arff(values: np.ndarray, upper: np.ndarray) -> str:
-    head = ["@relation r", *(f"@attribute a{i} numeric" for i in range(values.shape[1])), "@attribute c {0,1}", "@data"]
-    rows = [",".join([*map(repr, map(float, row)), str(int(up))]) for row, up in zip(values, upper, strict=True)]
+    head = [
+        "@relation r",
+        *(f"@attribute a{i} numeric" for i in range(values.shape[1])),
+        "@attribute c {0,1}",
+        "@data",
+    ]
+    rows = [
+        ",".join([*map(repr, map(float, row)), str(int(up))]) for row, up in zip(values, upper, strict=True)
+    ]
     return "\n".join([*head, *rows, ""])
 
 

@@ -282,4 +282,5 @@ if __name__ == "__main__":
     (REFERENCE / "experiments.json").write_text(
         json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
-    (REFERENCE / "experiments.md").write_text(page(made, read("experiments-power.json"), read("experiments-weka.json")), encoding="utf-8")
+    text = page(made, read("experiments-power.json"), read("experiments-weka.json"))
+    (REFERENCE / "experiments.md").write_text(text, encoding="utf-8")

@@ -155,7 +155,8 @@ def against(
     away = np.divide(off, error, out=np.where(off > 0, 99.0, 0.0), where=error > 0)
     worst = int(np.argmax(away))
     ratio = f" ({mean[worst] / expected[worst]:.3g} times)" if expected[worst] else ""
-    measured = f"{away.size:,} means of {runs} runs, the farthest {min(float(away[worst]), 99):.1f} standard errors away{ratio}"
+    farthest = f"{min(float(away[worst]), 99):.1f} standard errors away{ratio}"
+    measured = f"{away.size:,} means of {runs} runs, the farthest {farthest}"
     tolerance = f"each within {FAR:.0f} standard errors, two extreme draws aside"
     return Judgement(claim, rests_on, measured, tolerance, bool(away[worst] <= FAR), "below 1 in 1,000")
 
