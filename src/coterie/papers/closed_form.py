@@ -100,7 +100,8 @@ def _integrals(reach: Floats, scale: Floats, highest: int) -> list[Floats]:
     """∫₀^r uᵐ·e^(−u/b) du for m = 0 … highest, also where b = 0."""
     b = np.maximum(scale, 1e-300)
     ratio = np.minimum(reach / b, 700.0)
-    left, found = np.exp(-ratio), []
+    left = np.exp(-ratio)
+    found: list[Floats] = []
     for m in range(highest + 1):
         last = found[-1] * (m * b) if m else 0.0
         closed = last - b * (reach**m * left - (m == 0))

@@ -99,7 +99,7 @@ class Fragmented:
 
     @property
     def runs(self) -> int:
-        return self.errors["central"].shape[2]
+        return int(self.errors["central"].shape[2])
 
     @cached_property
     def exact(self) -> Fragmented:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from coterie.papers.experiment import Judgement
-from coterie.papers.grids import PaperGrid
 from coterie.schema.arrays import Flags, Floats
 
 BLOCKS = 20
@@ -38,6 +37,15 @@ def beyond(standard_errors: float, blocks: int = BLOCKS) -> str:
 AGREE = 6.0  # standard errors that a statistic of the runs may lie from its closed form
 
 
+class Runs(Protocol):
+    """Grids, fragments, forests: many runs, of which a block can be left out."""
+
+    @property
+    def runs(self) -> int: ...
+
+    def without(self, block: int, blocks: int) -> Any: ...
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A statistic of whole grids (one number or several) from the runs, its standard error, and its closed form."""
@@ -47,7 +55,7 @@ class Estimate:
     exact: Floats | None = None
 
 
-def jackknife(of: Callable[..., Any], *grids: PaperGrid, exact: Sequence[PaperGrid] = ()) -> Estimate:
+def jackknife(of: Callable[..., Any], *grids: Runs, exact: Sequence[Any] = ()) -> Estimate:
     """The standard error comes from leaving out every block of runs once; `exact` are the grids of closed forms."""
     blocks = min(BLOCKS, min(grid.runs for grid in grids))
     left = np.array([of(*(grid.without(block, blocks) for grid in grids)) for block in range(blocks)])

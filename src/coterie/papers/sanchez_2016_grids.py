@@ -116,7 +116,7 @@ def census_grids(methods: tuple[str, ...], runs: int) -> dict[int, PaperGrid]:
     """By number of attributes."""
     # Sánchez et al. 2016, §4.2: Census is continuous, so histograms have bins of 1/100 of the domain.
     settings = Settings(bins="domain")
-    measures = (*MEASURES, *map(_jsd, STRIPES.values()))
+    measures: list[str | Measure] = [*MEASURES, *map(_jsd, STRIPES.values())]
     return {
         width: paper_grid(
             census(), census_schema(width), methods, EPSILONS, CENSUS_KS, runs, measures,
