@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from broken_methods import WAYS
-from coterie.papers.experiment import Verdict
+from coterie.papers.experiment import ClaimVerdict
 from write_power import is_formula
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -68,10 +68,12 @@ def page(experiments: Iterable[Entry], power: Power, weka: Mapping[str, Any]) ->
     papers: dict[str, list[Entry]] = {}
     for entry in entries:
         papers.setdefault(entry["paper"].split(", ")[0], []).append(entry)
-    lines = [HEAD, "", f"| paper | claims | {' | '.join(Verdict)} |", "|---|---|---|---|---|---|"]
+    lines = [HEAD, "", f"| paper | claims | {' | '.join(ClaimVerdict)} |", "|---|---|---|---|---|---|"]
     for paper, own in papers.items():
         counts = Counter(finding["verdict"] for entry in own for finding in entry["findings"])
-        lines.append(f"| {paper} | {counts.total()} | {' | '.join(str(counts[word]) for word in Verdict)} |")
+        lines.append(
+            f"| {paper} | {counts.total()} | {' | '.join(str(counts[word]) for word in ClaimVerdict)} |"
+        )
     told = Told({entry["experiment"]: entry for entry in entries})
     for paper in papers:
         lines += ["", f"**{paper}.** {PARAGRAPHS[paper](told)}"]
@@ -130,14 +132,16 @@ def _section(entry: Entry, power: Mapping[str, Sequence[str]]) -> list[str]:
         ]
         error = max(finding["error"].values(), key=len)
         tolerance = _cell(finding["tolerance"]) + ("" if error == "exact" else f" (error {error})")
-        verdict = f"**{finding['verdict']}**" if finding["verdict"] != Verdict.HOLDS else finding["verdict"]
+        verdict = (
+            f"**{finding['verdict']}**" if finding["verdict"] != ClaimVerdict.HOLDS else finding["verdict"]
+        )
         cells = [_cell(finding["claim"]), _cell(finding["published"]), *measured, tolerance, verdict]
         lines.append(f"| {' | '.join(cells)} |")
     lines.append("")
     lines += [
         f"* *{finding['verdict']}*: {_cell(finding['claim'])}: {_cell(finding['evidence'])}."
         for finding in entry["findings"]
-        if finding["verdict"] != Verdict.HOLDS
+        if finding["verdict"] != ClaimVerdict.HOLDS
     ]
     lines += [f"* {note}" for note in entry.get("notes", [])]
     blind = [way for way, claims in power.items() if _seen(claims) in ("formulas", "–")]

@@ -16,12 +16,12 @@ from coterie.errors import DataError, OutputError, ParameterError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import DATA_SETS, available
 from coterie.papers.experiment import (
+    ClaimVerdict,
     Experiment,
     ExperimentOutcome,
     Judgement,
-    Reading,
+    PaperReading,
     Support,
-    Verdict,
     as_printed,
     explain,
 )
@@ -103,7 +103,7 @@ def test_all_other_experiments(name: str, tmp_path: Path) -> None:
 
 
 PRINTED = as_printed("a sentence")
-OTHER = Reading("sigma", "σ for σ²", "another sentence", Support.SILENT)
+OTHER = PaperReading("sigma", "σ for σ²", "another sentence", Support.SILENT)
 
 
 def _judged(holds: bool, slip: str = "") -> Judgement:
@@ -121,28 +121,28 @@ def _experiment(name: str, compute: Callable[[str, int], ExperimentOutcome]) -> 
 @pytest.mark.parametrize(
     ("as_it_stands", "otherwise", "slip", "word"),
     [
-        (True, False, "", Verdict.HOLDS),
-        (False, True, "", Verdict.OTHER_READING),
-        (False, False, "", Verdict.UNEXPLAINED),
-        (False, True, "a proof", Verdict.SLIP),
-        (True, True, "", Verdict.HOLDS),
+        (True, False, "", ClaimVerdict.HOLDS),
+        (False, True, "", ClaimVerdict.OTHER_READING),
+        (False, False, "", ClaimVerdict.UNEXPLAINED),
+        (False, True, "a proof", ClaimVerdict.SLIP),
+        (True, True, "", ClaimVerdict.HOLDS),
     ],
 )
 def test_every_claim_ends_in_one_of_four_words(
-    as_it_stands: bool, otherwise: bool, slip: str, word: Verdict
+    as_it_stands: bool, otherwise: bool, slip: str, word: ClaimVerdict
 ) -> None:
     outcomes = {"printed": _outcome(_judged(as_it_stands, slip)), "sigma": _outcome(_judged(otherwise))}
     (found,) = explain(outcomes, {"printed": PRINTED, "sigma": OTHER})
     assert found.verdict is word
     assert found.evidence
     assert found.reading == ("printed" if as_it_stands else "sigma" if otherwise else "")
-    if word is Verdict.OTHER_READING:
+    if word is ClaimVerdict.OTHER_READING:
         assert "the text neither says nor excludes it" in found.evidence
 
 
 def test_a_reading_alone_is_never_said_to_be_the_printed_one() -> None:
     (found,) = explain({"sigma": _outcome(_judged(True))}, {"printed": PRINTED, "sigma": OTHER})
-    assert found.verdict is Verdict.OTHER_READING
+    assert found.verdict is ClaimVerdict.OTHER_READING
 
 
 def test_unknown_names_get_a_suggestion(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from coterie.cli.options import AsJson
 from coterie.cli.output import console, errors, note, print_json, table_of
 from coterie.errors import DataError
 from coterie.papers import get_experiment
-from coterie.papers.experiment import Verdict
+from coterie.papers.experiment import ClaimVerdict
 from coterie.papers.reproduction import Reproduction
 
 
@@ -78,7 +78,7 @@ def reproduce_command(
             raise typer.Exit(not_run[0].exit_code)
         return
     words = Counter(finding["verdict"] for entry in found for finding in entry.get("findings", ()))
-    said = ", ".join(f"{word}: {words[word]}" for word in Verdict if words[word])
+    said = ", ".join(f"{word}: {words[word]}" for word in ClaimVerdict if words[word])
     console.print(
         f"{words.total()} claims ({said or 'none'}). Figures and data are in [bold]{escape(str(output))}/[/]."
     )
@@ -89,10 +89,10 @@ def reproduce_command(
 
 
 _STYLES = {
-    Verdict.HOLDS: "#009E73",
-    Verdict.OTHER_READING: "#0072B2",
-    Verdict.SLIP: "#E69F00",
-    Verdict.UNEXPLAINED: "#D55E00",
+    ClaimVerdict.HOLDS: "#009E73",
+    ClaimVerdict.OTHER_READING: "#0072B2",
+    ClaimVerdict.SLIP: "#E69F00",
+    ClaimVerdict.UNEXPLAINED: "#D55E00",
 }
 
 
@@ -102,7 +102,7 @@ def _print(result: Reproduction) -> None:
     console.print(f"[bold]{result.experiment}[/] [dim]readings: {readings} ({result.seconds:.1f} s)[/]")
     for finding in result.findings:
         line = f"  [{_STYLES[finding.verdict]}]{finding.verdict}[/] {escape(finding.claim)}"
-        if finding.verdict is Verdict.HOLDS:
+        if finding.verdict is ClaimVerdict.HOLDS:
             console.print(f"{line}: {escape(finding.evidence)}")
         else:
             console.print(f"{line} (published: {escape(finding.published)})\n    {escape(finding.evidence)}")

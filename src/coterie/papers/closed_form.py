@@ -16,7 +16,7 @@ from coterie.schema.arrays import Floats, Whole
 
 
 @dataclass(frozen=True)
-class Groups:
+class RankedGroups:
     """One attribute, sorted and cut as the text says; `centre` and `scale` are what noise is drawn around and with."""
 
     values: Floats  # sorted
@@ -76,7 +76,7 @@ _SCALES: dict[str, Scale] = {
 METHODS = tuple(_SCALES)
 
 
-def grouped(values: Floats, method: str, k: int, low: float, high: float, epsilon: float) -> Groups:
+def grouped(values: Floats, method: str, k: int, low: float, high: float, epsilon: float) -> RankedGroups:
     """`epsilon` is the share of this attribute."""
     k = 1 if method == "laplace" else k
     ordered = np.sort(values)
@@ -86,7 +86,9 @@ def grouped(values: Floats, method: str, k: int, low: float, high: float, epsilo
     if method == "idp-cbls":  # the outermost two are replaced by their neighbours (§3.2.2)
         (a, b), (z, y) = _edges(ordered, sizes, 2)
         total = total + (b - a) - (z - y)
-    return Groups(ordered, sizes, total / sizes, _SCALES[method](ordered, sizes, k, low, high) / epsilon)
+    return RankedGroups(
+        ordered, sizes, total / sizes, _SCALES[method](ordered, sizes, k, low, high) / epsilon
+    )
 
 
 # One Laplace draw Z of scale b around c, bounded to [low, high]: Y. With r = high − c, P(Y − c > u) = ½·e^(−u/b) for u < r.
@@ -149,7 +151,7 @@ class SquaredError:
     extreme: float
 
 
-def squared_error(groups: Groups, low: float, high: float, step: float | None = None) -> SquaredError:
+def squared_error(groups: RankedGroups, low: float, high: float, step: float | None = None) -> SquaredError:
     one, two, three, four = deviation(groups.centre, groups.scale, low, high, step)
     total = np.add.reduceat(groups.values, groups.starts)
     sizes, off = groups.sizes, groups.sizes * groups.centre - total
@@ -166,7 +168,7 @@ def squared_error(groups: Groups, low: float, high: float, step: float | None = 
     )
 
 
-def variance(groups: Groups, low: float, high: float, step: float | None = None) -> float:
+def variance(groups: RankedGroups, low: float, high: float, step: float | None = None) -> float:
     """E σ² of the released values, with n − 1 in the denominator."""
     one, two = deviation(groups.centre, groups.scale, low, high, step, highest=2)
     middle = float(groups.values.mean())  # around it, for precision
@@ -177,7 +179,9 @@ def variance(groups: Groups, low: float, high: float, step: float | None = None)
     return float((np.sum(sizes * square) - total / records) / (records - 1))
 
 
-def absolute_error(groups: Groups, unit: Floats, low: float, high: float, step: float | None = None) -> float:
+def absolute_error(
+    groups: RankedGroups, unit: Floats, low: float, high: float, step: float | None = None
+) -> float:
     """E Σ |Y − x|/unit over all records; `unit` goes with the sorted values."""
     if step is not None:
         # Records that are alike in value, unit, centre and scale are counted, not repeated.

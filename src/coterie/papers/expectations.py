@@ -12,7 +12,7 @@ import pyarrow as pa
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.papers import closed_form
-from coterie.papers.closed_form import Groups
+from coterie.papers.closed_form import RankedGroups
 from coterie.papers.experiment import Judgement
 from coterie.papers.grids import Key, PaperGrid, paper_grid
 from coterie.schema.arrays import Floats
@@ -161,11 +161,11 @@ def against(
     return Judgement(claim, rests_on, measured, tolerance, bool(away[worst] <= FAR), "below 1 in 1,000")
 
 
-def _multivariate(values: Floats, columns: list[Column], method: str, k: int, width: float) -> Groups:
+def _multivariate(values: Floats, columns: list[Column], method: str, k: int, width: float) -> RankedGroups:
     """(n/k)·Δ/(kε) on every centroid (Sánchez et al. 2016, §2.4), or no noise."""
     clustering = get_method(MULTIVARIATE).grouping.prepare(columns, k)(columns[0])
     arranged = values[np.argsort(clustering.labels, kind="stable")]
     sizes = np.asarray(clustering.sizes)
     centre = np.add.reduceat(arranged, np.cumsum(sizes) - sizes) / sizes
     scale = len(values) / k * width / k if method == MULTIVARIATE else 0.0
-    return Groups(arranged, sizes, centre, np.full(len(sizes), scale))
+    return RankedGroups(arranged, sizes, centre, np.full(len(sizes), scale))

@@ -20,7 +20,7 @@ from coterie.publication.staging import stage, stage_bytes
 from coterie.report.charts import Figure
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """How a published claim ends."""
 
     HOLDS = "holds"
@@ -39,7 +39,7 @@ class Support(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PaperReading:
     """One way to understand what the paper did, and the sentence it rests on."""
 
     name: str  # "sigma"
@@ -48,8 +48,8 @@ class Reading:
     support: Support
 
 
-def as_printed(rests_on: str) -> Reading:
-    return Reading("printed", "as printed", rests_on, Support.PRINTED)
+def as_printed(rests_on: str) -> PaperReading:
+    return PaperReading("printed", "as printed", rests_on, Support.PRINTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class PaperFinding:
     claim: str
     published: str
     tolerance: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     reading: str  # under which it holds; empty if under none
     evidence: str
     measured: Mapping[str, str]  # by reading
@@ -98,25 +98,27 @@ class Found:
     """All readings that were asked for, brought together."""
 
     findings: tuple[PaperFinding, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[PaperReading, ...]
     notes: tuple[str, ...]
 
     @property
     def reproduced(self) -> bool:
         """Whether every claim holds as printed."""
-        return all(finding.verdict is Verdict.HOLDS for finding in self.findings)
+        return all(finding.verdict is ClaimVerdict.HOLDS for finding in self.findings)
 
     @property
     def verdict(self) -> str:
         """The one line: how many claims end in which word, and what does not simply hold."""
-        counts = {word: sum(f.verdict is word for f in self.findings) for word in Verdict}
+        counts = {word: sum(f.verdict is word for f in self.findings) for word in ClaimVerdict}
         said = ", ".join(f"{word}: {count}" for word, count in counts.items() if count)
-        rest = "; ".join(f"{f.claim}: {f.evidence}" for f in self.findings if f.verdict is not Verdict.HOLDS)
+        rest = "; ".join(
+            f"{f.claim}: {f.evidence}" for f in self.findings if f.verdict is not ClaimVerdict.HOLDS
+        )
         return f"{len(self.findings)} claims ({said})" + (f". {rest}" if rest else "")
 
 
 def explain(
-    outcomes: Mapping[str, ExperimentOutcome], readings: Mapping[str, Reading]
+    outcomes: Mapping[str, ExperimentOutcome], readings: Mapping[str, PaperReading]
 ) -> tuple[PaperFinding, ...]:
     """Every claim under every reading, and the word it ends in: as printed if that holds; else a slip if there is a "
     "proof."""
@@ -130,17 +132,17 @@ def explain(
         under = next((name for name, judgement in judged.items() if judgement.holds), "")
         slip = next((judgement.slip for judgement in judged.values() if judgement.slip), "")
         if under and readings[under].support is Support.PRINTED:
-            verdict, evidence = Verdict.HOLDS, claim.measured
+            verdict, evidence = ClaimVerdict.HOLDS, claim.measured
         elif slip:
-            verdict, evidence = Verdict.SLIP, slip
+            verdict, evidence = ClaimVerdict.SLIP, slip
         elif under:
-            verdict = Verdict.OTHER_READING
+            verdict = ClaimVerdict.OTHER_READING
             reading = readings[under]
             evidence = f"{judged[under].measured} ({reading.words}; {reading.support})"
             if under != first:
                 evidence += f" instead of {claim.measured}"
         else:
-            verdict = Verdict.UNEXPLAINED
+            verdict = ClaimVerdict.UNEXPLAINED
             evidence = f"measured {claim.measured} against published {claim.published}"
         found.append(
             PaperFinding(
@@ -161,11 +163,11 @@ class Experiment:
     data: tuple[str, ...]  # names of data sets (coterie.papers.data)
     seconds: float  # about how long, on two cores, under all readings
     compute: Callable[[str, int], ExperimentOutcome]  # of a reading's name and a number of runs
-    readings: tuple[Reading, ...]  # as printed first
+    readings: tuple[PaperReading, ...]  # as printed first
     headline: str = "printed"  # the reading that the figure shows
     runs: int = 1
 
-    def reading(self, name: str) -> Reading:
+    def reading(self, name: str) -> PaperReading:
         named = {reading.name: reading for reading in self.readings}
         if name not in named:
             raise ParameterError(

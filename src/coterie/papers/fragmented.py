@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.papers.expectations import Expected, closed, expected, formula
-from coterie.papers.experiment import ExperimentOutcome, Judgement, Reading, Support, as_printed
+from coterie.papers.experiment import ExperimentOutcome, Judgement, PaperReading, Support, as_printed
 from coterie.papers.grids import Key, PaperGrid, heatmaps, paper_grid
 from coterie.papers.judging import everywhere, jackknife, within
 from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
@@ -21,14 +21,14 @@ WINE_KS = (1, 50, 100, 150, 200, 250, 300)
 RUNS = 50  # of the paper
 
 PRINTED = as_printed("Eq. (5) divides each distance by σ², and has 1/l before the root")
-SIGMA = Reading(
+SIGMA = PaperReading(
     "sigma",
     "σ for σ² and 1/l inside the root of Eq. (5)",
     "the distance is “the average of the distances between attributes” (§5.1), and Wine's error at ε = 0.1 is “in the "
     "thousands” (§5.1.4)",
     Support.SUPPORTED,
 )
-MAX_DOMAIN = Reading(
+MAX_DOMAIN = PaperReading(
     "max-domain",
     "sigma, and domains [0, max] for Adult's two numbers",
     "only Wine's domain is stated, “twice the maximum attribute value” (§5.1.2, under Wine Quality)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from coterie.papers.experiment import Experiment, ExperimentOutcome, Reading, Support
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperReading, Support
 from coterie.papers.fragmented import EPSILONS, RUNS, WINE_KS, WINE_READINGS, wine_schema
 from coterie.papers.fragments import Fragmented, Setting, by_chance, formula, fragmented
 from coterie.papers.grids import heatmaps
@@ -20,7 +20,7 @@ def holders(names: list[str]) -> dict[str, list[str]]:
     return {"owner-1": names[:3], "owner-2": names[3:7], "owner-3": names[7:11]}
 
 
-SHARES_ALIKE = Reading(
+SHARES_ALIKE = PaperReading(
     "per-attribute",
     "sigma, and every attribute has ε/11 as in one place, whoever holds it",
     "§4.2.2 says otherwise: the aggregator “equitably divides ε between all data owners”, so attributes of the owner "

@@ -37,7 +37,7 @@ def beyond(standard_errors: float, blocks: int = BLOCKS) -> str:
 AGREE = 6.0  # standard errors that a statistic of the runs may lie from its closed form
 
 
-class Runs(Protocol):
+class ManyRuns(Protocol):
     """Grids, fragments, forests: many runs, of which a block can be left out."""
 
     @property
@@ -47,7 +47,7 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RunEstimate:
     """A statistic of whole grids (one number or several) from the runs, its standard error, and its closed form."""
 
     value: Floats
@@ -55,19 +55,19 @@ class Estimate:
     exact: Floats | None = None
 
 
-def jackknife(of: Callable[..., Any], *grids: Runs, exact: Sequence[Any] = ()) -> Estimate:
+def jackknife(of: Callable[..., Any], *grids: ManyRuns, exact: Sequence[Any] = ()) -> RunEstimate:
     """The standard error comes from leaving out every block of runs once; `exact` are the grids of closed forms."""
     blocks = min(BLOCKS, min(grid.runs for grid in grids))
     left = np.array([of(*(grid.without(block, blocks) for grid in grids)) for block in range(blocks)])
     error = np.asarray(np.sqrt((blocks - 1) * np.var(left, axis=0)))
     closed = np.atleast_1d(np.asarray(of(*exact), dtype=np.float64)) if exact else None
-    return Estimate(np.atleast_1d(np.asarray(of(*grids), dtype=np.float64)), np.atleast_1d(error), closed)
+    return RunEstimate(np.atleast_1d(np.asarray(of(*grids), dtype=np.float64)), np.atleast_1d(error), closed)
 
 
 def within(
     claim: str,
     published: str,
-    found: Estimate,
+    found: RunEstimate,
     low: float,
     high: float,
     tolerance: str,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from coterie.errors import OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
-from coterie.papers.experiment import PaperFinding, Reading, Verdict
+from coterie.papers.experiment import ClaimVerdict, PaperFinding, PaperReading
 from coterie.schema.frame_kind import to_kind
 
 
@@ -34,7 +34,7 @@ class Reproduction:
     findings : tuple of PaperFinding
         Each claim, what the paper published for it, its verdict with the evidence, and what was measured under each
         reading.
-    readings : tuple of Reading
+    readings : tuple of PaperReading
         How the paper was read: in words, the sentence it rests on, and whether the text supports it.
     notes : tuple of str
         What a reader should know beside.
@@ -48,12 +48,12 @@ class Reproduction:
     verdict: str
     reproduced: bool
     findings: tuple[PaperFinding, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[PaperReading, ...]
     notes: tuple[str, ...]
     seconds: float
 
     def __repr__(self) -> str:
-        held = sum(finding.verdict is Verdict.HOLDS for finding in self.findings)
+        held = sum(finding.verdict is ClaimVerdict.HOLDS for finding in self.findings)
         return f"<Reproduction of {self.experiment}: {held} of {len(self.findings)} claims hold, {self.seconds:.1f} s>"
 
     def to_frame(self, kind: str = "arrow") -> Any:

@@ -15,7 +15,7 @@ from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.papers.expectations import Expected, closed, expected, formula
-from coterie.papers.experiment import Judgement, Reading, Support, as_printed
+from coterie.papers.experiment import Judgement, PaperReading, Support, as_printed
 from coterie.papers.grids import Key, PaperGrid, paper_grid
 from coterie.papers.tables import adult, adult_sanchez_2016_schema, census, numeric_schema
 from coterie.schema.arrays import Floats
@@ -34,14 +34,14 @@ TAXONOMIES = "Categories are ranked and compared in our own taxonomies; the pape
 RESTS_ON = "scale Δ(A)/(k × (ε/m)) (§4.2), outputs bounded to [0, 1.5 max] (§4.1); n/k × Δ(A)/(k × ε) for [17] (§4.4)"
 
 PRINTED = as_printed("bins are “1/100th of the attribute domain” (§4.2)")
-DATA_100 = Reading(
+DATA_100 = PaperReading(
     "bins-100",
     "100 bins over the range of the data",
     "“1/100th of the attribute domain” (§4.2), if the domain is what occurs: the domain with its factor 1.5 is that of the "
     "noise (§4.1)",
     Support.SILENT,
 )
-DATA_200 = Reading(
+DATA_200 = PaperReading(
     "bins-200",
     "200 bins over the range of the data",
     "none: bins “accounting 1/100th of the attribute domain” (§4.2)",

@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.papers.expectations import expected, formula, ranking_alone
-from coterie.papers.experiment import Experiment, ExperimentOutcome, Judgement, Reading, Support, as_printed
+from coterie.papers.experiment import (
+    Experiment,
+    ExperimentOutcome,
+    Judgement,
+    PaperReading,
+    Support,
+    as_printed,
+)
 from coterie.papers.grids import Key, PaperGrid, paper_grid
 from coterie.papers.judging import counted
 from coterie.papers.tables import census, numeric_schema
@@ -55,13 +62,13 @@ SEARCHED = tuple(range(10, 31))
 SCALES = tuple(Fraction(n, 12) for n in (6, 8, 10, 11, 12, 13, 15, 18, 24))
 
 PRINTED = as_printed("|σ² − σ'²|/σ² (§4.2), A1 to A8 the first eight attributes")
-RATIO = Reading(
+RATIO = PaperReading(
     "ratio",
     "the column IR at ε = 0.1 shows σ'²/σ²",
     "the change of variance is |σ² − σ'²|/|σ²| (§4.2): one less",
     Support.CONTRADICTED,
 )
-BLOCK = Reading(
+BLOCK = PaperReading(
     "a3-afnlwgt",
     f"ratio, and the block A3 is {OTHER} at k = {OTHER_K}",
     "the table gives k = 2, 25, 50 and 100; its A3 hardly changes with k, as nothing else does",

@@ -16,9 +16,9 @@ from coterie.comparison.shared_work import SortedTable
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.papers.expectations import Expected, closed, expected, formula, ranking_alone
-from coterie.papers.experiment import ExperimentOutcome, Judgement, Reading, Support, as_printed
+from coterie.papers.experiment import ExperimentOutcome, Judgement, PaperReading, Support, as_printed
 from coterie.papers.grids import Key, PaperGrid, line_panels, over_k, paper_grid
-from coterie.papers.judging import Estimate, everywhere, jackknife, within
+from coterie.papers.judging import RunEstimate, everywhere, jackknife, within
 from coterie.papers.tables import numeric_schema
 from coterie.report.charts import Lines
 from coterie.schema.arrays import Floats
@@ -34,20 +34,20 @@ RUNS = 100
 PRINTED = as_printed(
     "Eq. (5) divides each distance by σ², and has 1/m before the root; ε is “split among each of the attributes” (§3.1)"
 )
-SIGMA = Reading(
+SIGMA = PaperReading(
     "sigma",
     "σ for σ² and 1/m inside the root of Eq. (5)",
     "Del Vasto-Terrientes et al. print the same equation, call it “the average of the distances between attributes” (§5.1), "
     "and their levels come out under this reading only (fragmented-fig3)",
     Support.SUPPORTED,
 )
-OBSERVED = Reading(
+OBSERVED = PaperReading(
     "observed-range",
     "sigma, and outputs bounded to the range of the data instead of the domain",
     "§4 says the opposite: outputs are bounded “to the domain ranges defined above”",
     Support.CONTRADICTED,
 )
-WHOLE = Reading(
+WHOLE = PaperReading(
     "per-attribute",
     "sigma, and every attribute gets the whole ε",
     "§3.1 says the opposite: the budget “must be split among each of the attributes”",
@@ -136,7 +136,7 @@ def judgements(found: SseGrids) -> tuple[Judgement, ...]:
     def line(grid: PaperGrid, method: str, epsilon: str) -> Floats:
         return grid.line(measure, method, epsilon)
 
-    def gain(epsilon: str) -> Estimate:
+    def gain(epsilon: str) -> RunEstimate:
         return jackknife(
             lambda g: np.median(np.log10(line(g, "dp-um", epsilon) / line(g, "idp-cbls", epsilon))),
             narrow,
@@ -146,7 +146,7 @@ def judgements(found: SseGrids) -> tuple[Judgement, ...]:
     ks = np.array(narrow.ks)
     small = (ks >= 5) & (ks <= 15)
 
-    def near_best(epsilon: str) -> Estimate:
+    def near_best(epsilon: str) -> RunEstimate:
         def ratio(grid: PaperGrid) -> Floats:
             values = line(grid, "idp-cbls", epsilon)
             return np.asarray(values[small].min() / values.min())

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.papers.closed_form import grouped
 from coterie.papers.expectations import closed, expected, formula
-from coterie.papers.experiment import Experiment, ExperimentOutcome, Reading, Support, as_printed
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperReading, Support, as_printed
 from coterie.papers.grids import PaperGrid, line_panels, panels_of, paper_grid
 from coterie.papers.judging import everywhere, jackknife, within
 from coterie.papers.tables import adult, numeric_schema
@@ -23,7 +23,7 @@ ATTRIBUTES = ("age", "hours-per-week")
 RUNS = 100
 
 PRINTED = as_printed("at ε = 0.1 and k = 100 the error “almost equals that of 1.0-differential privacy” (§5)")
-TEN = Reading(
+TEN = PaperReading(
     "ten",
     "10.0-differential privacy for “1.0-differential privacy”",
     "§5 prints both scales, Δ/(k × (ε/m)) and mΔ/ε: at k = 100 they are equal where ε is 100 times larger",
