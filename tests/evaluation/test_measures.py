@@ -39,8 +39,8 @@ PUBLIC = schema(x=10, y=40)
 # Sample variances: x 20/3, y 100/3. Squared errors: x 2, y 9.
 
 
-def test_scale_free_sse_is_equation_5_with_sigma() -> None:
-    expected = (2 / 4 / (20 / 3) + 9 / 4 / (100 / 3)) / 2**2
+def test_scale_free_sse_is_equation_5_with_sigma_and_one_mth_inside_the_root() -> None:
+    expected = (2 / 4 / (20 / 3) + 9 / 4 / (100 / 3)) / 2
     assert value("sse", BEFORE, AFTER, PUBLIC) == pytest.approx(expected, rel=1e-12)
 
 

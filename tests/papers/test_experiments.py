@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -13,12 +15,21 @@ from coterie.cli.app import app
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import DATA_SETS, available
-from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
+from coterie.papers.experiment import (
+    ClaimVerdict,
+    Experiment,
+    ExperimentOutcome,
+    Judgement,
+    PaperReading,
+    Support,
+    as_printed,
+    explain,
+)
 
 EXPECTED = {
     "soria-comas-fig3", "soria-comas-fig4", "soria-comas-fig5", "soria-comas-fig6",
     "sanchez-2016-fig1", "sanchez-2016-fig2", "sanchez-2016-fig3", "sanchez-2016-fig4", "sanchez-2016-table1",
-    "fragmented-fig2", "fragmented-fig3", "fragmented-fig4", "univariate-fig1",
+    "fragmented-fig2", "fragmented-fig3", "fragmented-fig4", "fragmented-fig5", "fragmented-fig6", "univariate-fig1",
 }  # fmt: skip
 PAPERS = {
     "soria-comas": "Soria-Comas et al. (iDP)",
@@ -27,7 +38,7 @@ PAPERS = {
     "fragmented": "Del Vasto-Terrientes et al. (fragmented data)",
     "univariate": "Sánchez et al. (univariate)",
 }
-QUICK = ("soria-comas-fig3", "sanchez-2016-fig1", "sanchez-2016-table1", "fragmented-fig3", "univariate-fig1")
+QUICK = ("sanchez-2016-table1", "fragmented-fig3", "univariate-fig1")
 SLOW = tuple(sorted(EXPECTED - set(QUICK)))
 
 
@@ -51,23 +62,33 @@ def test_an_experiment_names_its_paper_and_known_data(name: str) -> None:
 
 def _run(name: str, folder: Path) -> None:
     needs_data(name)
-    verdict = get_experiment(name).run(folder).verdict
-    assert re.match(r"(reproduced|differs) \(\d+ of \d+ claims", verdict)
+    found = get_experiment(name).run(folder)
+    assert re.match(r"\d+ claims \(holds: \d+", found.verdict)
     assert (folder / f"{name}.png").stat().st_size > 10_000
     assert len((folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()) > 5
     written = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    assert written["verdict"] == verdict
+    assert written["verdict"] == found.verdict
     for finding in written["findings"]:
         assert finding["tolerance"]
         assert finding["published"]
-        assert finding["measured"]
-    # The page in the docs was made by such a run: the same claims hold.
+        assert finding["evidence"]
+        assert set(finding["measured"]) == {reading["name"] for reading in written["readings"]}
+        assert all(finding["error"].values())
+    # The page in the docs was made by such a run: the same claims end in the same words.
     published = Path(__file__).parents[2] / "docs" / "reference" / "experiments.json"
-    if published.exists():
-        said = {entry["experiment"]: entry for entry in json.loads(published.read_text(encoding="utf-8"))}[
-            name
-        ]
-        assert [f["holds"] for f in said["findings"]] == [f["holds"] for f in written["findings"]]
+    said = {entry["experiment"]: entry for entry in json.loads(published.read_text(encoding="utf-8"))}[name]
+    assert [(f["claim"], f["verdict"]) for f in said["findings"]] == [
+        (f["claim"], f["verdict"]) for f in written["findings"]
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(all_experiments()))
+def test_an_experiment_has_readings_that_rest_on_something(name: str) -> None:
+    readings = get_experiment(name).readings
+    assert readings[0].support is Support.PRINTED
+    assert len({reading.name for reading in readings}) == len(readings)
+    assert all(reading.words and reading.rests_on for reading in readings)
+    assert get_experiment(name).headline in {reading.name for reading in readings}
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -81,22 +102,47 @@ def test_all_other_experiments(name: str, tmp_path: Path) -> None:
     _run(name, tmp_path)
 
 
-def _finding(holds: bool) -> PaperFinding:
-    return PaperFinding("claim", "published number", "measured number", "exactly", holds)
+PRINTED = as_printed("a sentence")
+OTHER = PaperReading("sigma", "σ for σ²", "another sentence", Support.SILENT)
 
 
-def test_a_verdict_says_reproduced_only_if_every_claim_holds() -> None:
-    import pyarrow as pa
+def _judged(holds: bool, slip: str = "") -> Judgement:
+    return Judgement("claim", "published number", "measured number", "exactly", holds, slip=slip)
 
-    table = pa.table({"x": [1]})
-    good = ExperimentOutcome((_finding(True), _finding(True)), None, table)
-    assert good.verdict.startswith(
-        "reproduced (2 of 2 claims): claim: measured number (published: published number)"
-    )
-    mixed = ExperimentOutcome((_finding(True), _finding(False)), None, table)
-    assert mixed.verdict == (
-        "differs (1 of 2 claims hold): claim: measured measured number against published published number"
-    )
+
+def _outcome(*judgements: Judgement) -> ExperimentOutcome:
+    return ExperimentOutcome(judgements, None, pa.table({"x": [1]}))
+
+
+def _experiment(name: str, compute: Callable[[str, int], ExperimentOutcome]) -> Experiment:
+    return Experiment(name, "nothing", "Nobody 2009", (), 0.1, compute, (PRINTED, OTHER))
+
+
+@pytest.mark.parametrize(
+    ("as_it_stands", "otherwise", "slip", "word"),
+    [
+        (True, False, "", ClaimVerdict.HOLDS),
+        (False, True, "", ClaimVerdict.OTHER_READING),
+        (False, False, "", ClaimVerdict.UNEXPLAINED),
+        (False, True, "a proof", ClaimVerdict.SLIP),
+        (True, True, "", ClaimVerdict.HOLDS),
+    ],
+)
+def test_every_claim_ends_in_one_of_four_words(
+    as_it_stands: bool, otherwise: bool, slip: str, word: ClaimVerdict
+) -> None:
+    outcomes = {"printed": _outcome(_judged(as_it_stands, slip)), "sigma": _outcome(_judged(otherwise))}
+    (found,) = explain(outcomes, {"printed": PRINTED, "sigma": OTHER})
+    assert found.verdict is word
+    assert found.evidence
+    assert found.reading == ("printed" if as_it_stands else "sigma" if otherwise else "")
+    if word is ClaimVerdict.OTHER_READING:
+        assert "the text neither says nor excludes it" in found.evidence
+
+
+def test_a_reading_alone_is_never_said_to_be_the_printed_one() -> None:
+    (found,) = explain({"sigma": _outcome(_judged(True))}, {"printed": PRINTED, "sigma": OTHER})
+    assert found.verdict is ClaimVerdict.OTHER_READING
 
 
 def test_unknown_names_get_a_suggestion(tmp_path: Path) -> None:
@@ -116,45 +162,46 @@ def test_the_list(word: str) -> None:
 
 
 def test_the_command_writes_and_prints_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pyarrow as pa
-
-    outcome = ExperimentOutcome((_finding(False),), None, pa.table({"x": [1]}))
-    fake = Experiment("other-fig9", "nothing", "Nobody 2009", (), 0.1, lambda: outcome)
-    monkeypatch.setattr("coterie.papers.reproduction.get_experiment", lambda name: fake)
+    fake = _experiment("other-fig9", lambda reading, runs: _outcome(_judged(reading == "sigma")))
+    for room in ("papers.reproduction", "cli.reproduce"):
+        monkeypatch.setattr(f"coterie.{room}.get_experiment", lambda name: fake)
     done = CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "differs (0 of 1 claims hold)" in done.output
-    assert "0 of 1 reproduced in full" in done.output
+    assert "holds under another reading claim" in done.output
+    assert "1 claims (holds under another reading: 1)" in done.output
     assert (tmp_path / "other-fig9.csv").exists()
+    assert (tmp_path / "other-fig9-sigma.csv").exists()
     found = json.loads(
         CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path), "--json"]).stdout
     )
-    assert found[0]["findings"][0]["holds"] is False
+    assert found[0]["findings"][0]["holds"] == {"printed": False, "sigma": True}
+    alone = CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path), "--reading", "printed"])
+    assert "1 claims (not explained: 1)" in alone.output
+    unknown = CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path), "--reading", "sygma"])
+    assert isinstance(unknown.exception, ParameterError)
+    assert "printed, sigma" in unknown.exception.advice
 
 
 def test_one_missing_data_set_does_not_cost_the_other_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pyarrow as pa
-
-    def missing() -> ExperimentOutcome:
+    def missing(reading: str, runs: int) -> ExperimentOutcome:
         raise DataError("The data set 'toy' is not here.", "Fetch it.")
 
-    outcome = ExperimentOutcome((_finding(True),), None, pa.table({"x": [1]}))
     fakes = {
-        "other-fig1": Experiment("other-fig1", "nothing", "Nobody 2009", (), 0.1, missing),
-        "other-fig2": Experiment("other-fig2", "nothing", "Nobody 2009", (), 0.1, lambda: outcome),
+        "other-fig1": _experiment("other-fig1", missing),
+        "other-fig2": _experiment("other-fig2", lambda reading, runs: _outcome(_judged(True))),
     }
     monkeypatch.setattr("coterie.papers.reproduction.get_experiment", fakes.__getitem__)
     done = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path)])
     assert done.exit_code == DataError.exit_code
     assert "other-fig1 not run The data set 'toy' is not here." in done.output
-    assert "1 of 2 reproduced in full" in done.output
+    assert "1 claims (holds: 1)" in done.output
     assert "Fetch it." in done.output
     assert (tmp_path / "other-fig2.csv").exists()
     as_json = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path), "--json"])
     assert as_json.exit_code == DataError.exit_code
-    assert [entry["verdict"][:7] for entry in json.loads(as_json.stdout)] == ["not run", "reprodu"]
+    assert [entry["verdict"][:7] for entry in json.loads(as_json.stdout)] == ["not run", "1 claim"]
     alone = CliRunner().invoke(app, ["reproduce", "other-fig1", "-o", str(tmp_path)])
     assert isinstance(alone.exception, DataError)
 

@@ -151,27 +151,17 @@ def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Compar
         assert entry.cell.k in entry.near
 
 
-def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
-    comparison: Comparison, page: str
-) -> None:
-    """The headline gives variances per attribute; the small print, the sse that results.csv and `evaluate` give."""
+def test_the_headline_gives_the_error_that_the_table_and_evaluate_give(comparison: Comparison) -> None:
     best = best_cells(comparison)
     top = verdict(comparison, best).top
     rows = comparison.results.by_run().to_pylist()
     own = [row["sse"] for row in rows if (row["method"], row["k"], row["epsilon"]) == (top.cell.key)]
     assert len(own) == 3
-    numeric = 2  # pay and tax; the colour has no squared error
-    assert top.divided_by == numeric
-    assert top.of_table == pytest.approx(np.mean(own))
-    assert top.error == pytest.approx(numeric * np.mean(own))
+    assert top.error == pytest.approx(np.mean(own))
     headline = verdict(comparison, best).headline
     assert f"{top.words} (a mean squared error of {number(top.error)} variances per attribute)" in headline
     assert "Eq." not in headline
     assert "results.csv" not in headline
-    small_print = " ".join(page[page.index('id="best"') : page.index('id="figures"')].split())
-    assert f"sse = {number(float(np.mean(own)))} in results.csv and in coterie evaluate" in small_print
-    assert "divide by the number of attributes (2) once more" in small_print
-    assert "means gives 1/2" in small_print
 
 
 def test_the_number_of_a_release_is_the_one_that_evaluate_gives(comparison: Comparison) -> None:
@@ -182,16 +172,16 @@ def test_the_number_of_a_release_is_the_one_that_evaluate_gives(comparison: Comp
             table(), schema(), method=top.cell.method, epsilon=top.cell.epsilon, k=top.cell.k, seed=seed
         )
         values.append(evaluate(table(), release.table, schema(), measures=["sse"]).measures["sse"].value)
-    assert np.mean(values) == pytest.approx(top.of_table, rel=1e-6)
+    assert np.mean(values) == pytest.approx(top.error, rel=1e-6)
 
 
-def test_publishing_the_means_is_one_variance_an_attribute_and_one_mth_of_a_table() -> None:
+def test_publishing_the_means_is_an_error_of_one_variance() -> None:
     means = table()
     for place, name in enumerate((NAME, "tax")):
         means = means.set_column(place, name, pa.array(np.full(90, np.mean(table()[name].to_numpy()))))
     found = evaluate(table(), means, schema(), measures=["sse"]).measures["sse"]
     assert found.attributes[NAME] == pytest.approx(89 / 90)  # Eq. (4) has the variance of n − 1
-    assert found.value == pytest.approx(89 / 90 / 2)
+    assert found.value == pytest.approx(89 / 90)
 
 
 def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:

@@ -151,7 +151,6 @@ def compare_command(
                         "k": entry.cell.k,
                         "error": entry.error,
                         "measure": entry.measure,
-                        "as_in_results": entry.of_table,
                         "status": entry.guarantee.status.value,
                         "label": entry.guarantee.label,
                         "beside": beside_in_words(entry.guarantee.beside),
@@ -169,8 +168,6 @@ def compare_command(
     console.print(points)
     console.print(_table(best))
     console.print(f"[dim]{escape(key_to_errors(best))}[/]")
-    if said.top.as_evaluated:
-        console.print(f"[dim]{escape(said.top.choice)}: {escape(said.top.as_evaluated)}.[/]")
     for warning in dict.fromkeys(warning for entry in best for warning in entry.warnings):
         warn(f"{warning}.")
     for line in left_out(found.skipped):

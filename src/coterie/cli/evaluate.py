@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated
 
 from rich import box
@@ -17,7 +16,7 @@ from coterie.cli.options import AsJson, Bins, Force, OriginalTable, Query, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
-from coterie.evaluation.measure import Measure, MeasureResult
+from coterie.evaluation.measure import MeasureResult
 from coterie.report.writing import EVALUATION_FILES, refuse_existing
 from coterie.table.estimates import MEAN, EstimatePair
 
@@ -90,14 +89,6 @@ def evaluate_command(
     if output is not None:
         place = escape(str(output / EVALUATION_FILES[0]))
         console.print(f"Kept for the dossier: [bold]{place}[/] [bold #D55E00](do not publish)[/]")
-
-
-def _in_variances(result: MeasureResult, measure: Measure) -> str:
-    """The number that `compare` speaks of: the same error before Eq. (5) divides by m once more."""
-    if measure.name not in ("sse", "sse-matched") or not result.attributes:
-        return ""
-    width, mean = len(result.attributes), fmean(result.attributes.values())
-    return f". Here m = {width}: {mean:.4g} variances per attribute"
 
 
 def _classes(result: MeasureResult) -> str:
@@ -180,7 +171,7 @@ def _print(found: Evaluation) -> None:
             )
         # As classes say it: what was reached of what could be, were nothing protected.
         bound = f" of {result.details['upper_bound']:.3f}" if "upper_bound" in result.details else ""
-        meaning = measure.meaning + _in_variances(result, measure)
+        meaning = measure.meaning
         if name in words:
             meaning = words[name].partition(";")[0]
             if result.details.get("by_sampling"):

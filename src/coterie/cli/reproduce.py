@@ -1,7 +1,8 @@
-"""coterie reproduce: repeat a figure or table of the papers, and say whether it came out."""
+"""coterie reproduce: repeat a figure or table of the papers, and say how each claim ends."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,9 @@ import coterie
 from coterie.cli.options import AsJson
 from coterie.cli.output import console, errors, note, print_json, table_of
 from coterie.errors import DataError
+from coterie.papers import get_experiment
+from coterie.papers.experiment import ClaimVerdict
+from coterie.papers.reproduction import Reproduction
 
 
 def reproduce_command(
@@ -24,11 +28,19 @@ def reproduce_command(
     output: Annotated[Path, Option("--output", "-o", help="Folder for figures, data and findings.")] = Path(
         "reproduced"
     ),
+    reading: Annotated[
+        str | None,
+        Option(
+            help="One way to read the paper, such as printed or sigma ('list' shows them). Default: all, side by side."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.
+    """Repeat experiments of the papers: the figure, its data, and a verdict on every claim.
 
-    Example: coterie reproduce sanchez-2016-table1 -o reproduced
+    A claim holds, holds under another reading of the text, is a slip in the paper, or is not explained.
+
+    Example: coterie reproduce fragmented-fig3 --reading sigma -o reproduced
     """
     asked = [name.casefold() for name in names]
     if asked == ["list"]:
@@ -39,13 +51,15 @@ def reproduce_command(
     planned = [
         experiments[name] for name in wanted
     ]  # a misspelt name is told before hours of work, not after
+    for entry in planned if reading else []:
+        get_experiment(entry["name"]).reading(reading or "")
     found: list[dict[str, Any]] = []
     not_run: list[DataError] = []
     for experiment in planned:
         name = experiment["name"]
         try:
             with errors.status(f"{name}: {experiment['title']} (about {experiment['seconds']:.0f} s)"):
-                result = coterie.reproduce(name, output)
+                result = coterie.reproduce(name, output, reading)
         except DataError as error:
             if len(wanted) == 1:
                 raise
@@ -57,24 +71,41 @@ def reproduce_command(
             continue
         found.append(asdict(result))
         if not as_json:
-            style = "#009E73" if result.reproduced else "#D55E00"
-            word, _, rest = result.verdict.partition(" ")
-            console.print(
-                f"[bold]{name}[/] [bold {style}]{word}[/] {escape(rest)} [dim]({result.seconds:.1f} s)[/]"
-            )
+            _print(result)
     if as_json:
         print_json(found)
         if not_run:
             raise typer.Exit(not_run[0].exit_code)
         return
-    reproduced = sum(entry["verdict"].startswith("reproduced") for entry in found)
+    words = Counter(finding["verdict"] for entry in found for finding in entry.get("findings", ()))
+    said = ", ".join(f"{word}: {words[word]}" for word in ClaimVerdict if words[word])
     console.print(
-        f"{reproduced} of {len(found)} reproduced in full. Figures and data are in [bold]{escape(str(output))}/[/]."
+        f"{words.total()} claims ({said or 'none'}). Figures and data are in [bold]{escape(str(output))}/[/]."
     )
     if not_run:
         for advice in dict.fromkeys(error.advice for error in not_run):
             note(advice, before="Not run for want of data")
         raise typer.Exit(not_run[0].exit_code)
+
+
+_STYLES = {
+    ClaimVerdict.HOLDS: "#009E73",
+    ClaimVerdict.OTHER_READING: "#0072B2",
+    ClaimVerdict.SLIP: "#E69F00",
+    ClaimVerdict.UNEXPLAINED: "#D55E00",
+}
+
+
+def _print(result: Reproduction) -> None:
+    """A line per claim: its verdict and, where it does not simply hold, the evidence."""
+    readings = ", ".join(reading.name for reading in result.readings)
+    console.print(f"[bold]{result.experiment}[/] [dim]readings: {readings} ({result.seconds:.1f} s)[/]")
+    for finding in result.findings:
+        line = f"  [{_STYLES[finding.verdict]}]{finding.verdict}[/] {escape(finding.claim)}"
+        if finding.verdict is ClaimVerdict.HOLDS:
+            console.print(f"{line}: {escape(finding.evidence)}")
+        else:
+            console.print(f"{line} (published: {escape(finding.published)})\n    {escape(finding.evidence)}")
 
 
 def _list(*, as_json: bool) -> None:
@@ -85,7 +116,8 @@ def _list(*, as_json: bool) -> None:
     lines = (
         (
             f"[bold]{row['name']}[/]",
-            row["title"],
+            row["title"]
+            + (f" [dim](readings: {', '.join(row['readings'])})[/]" if len(row["readings"]) > 1 else ""),
             row["paper"],
             ", ".join(row["data"]) + ("" if row["data_here"] else " [#E69F00](to be fetched)[/]"),
             f"{row['seconds']:.0f} s",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from coterie.comparison.engine import Trials, run_cells
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation import get_measure
-from coterie.evaluation.measure import Settings
+from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.report.charts import FieldGrid, Figure, Lines, Series, heatmap, lines
@@ -22,26 +23,57 @@ from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.table.checked import check
 
+Key = tuple[str, str, int]  # method, ε, k
+
 
 @dataclass(frozen=True)
 class PaperGrid:
-    """mean[measure][method, ε, k] over the runs; methods without k stand under their own k."""
+    """values[measure][method, ε, k] of every run; methods without k stand under their own k."""
 
     ks: tuple[int, ...]
     epsilons: tuple[str, ...]
-    mean: Mapping[str, Mapping[tuple[str, str, int], float]]
-    by_attribute: Mapping[str, Mapping[tuple[str, str, int], Floats]]
-    spread: Mapping[str, Mapping[tuple[str, str, int], Floats]]  # standard deviation over runs, by attribute
+    values: Mapping[str, Mapping[Key, Floats]]
+    by_attribute: Mapping[str, Mapping[Key, Floats]]  # mean over the runs
+    spread: Mapping[str, Mapping[Key, Floats]]  # standard deviation over the runs
+
+    @classmethod
+    def of_numbers(cls, like: PaperGrid, measure: Measure, by_attribute: Mapping[Key, Floats]) -> PaperGrid:
+        """Numbers per attribute instead of runs: closed forms, in a grid that is read in the same way."""
+        assert measure.attribute is not None
+        whole = {key: np.atleast_1d(measure.attribute.combine(line)) for key, line in by_attribute.items()}
+        return cls(like.ks, like.epsilons, {measure.name: whole}, {}, {})
+
+    @cached_property
+    def mean(self) -> Mapping[str, Mapping[Key, float]]:
+        return {
+            measure: {key: float(runs.mean()) for key, runs in by_key.items()}
+            for measure, by_key in self.values.items()
+        }
+
+    @property
+    def runs(self) -> int:
+        return len(next(iter(next(iter(self.values.values())).values())))
+
+    def without(self, block: int, blocks: int) -> PaperGrid:
+        """The same grid, one block of its runs left out."""
+        kept = np.arange(self.runs) * blocks // self.runs != block
+        values = {m: {key: runs[kept] for key, runs in by_key.items()} for m, by_key in self.values.items()}
+        return replace(self, values=values)
 
     def line(self, measure: str, method: str, epsilon: str) -> Floats:
         """The measure over k; flat for a method that has none."""
-        found = self.mean[measure]
-        return np.array(
-            [found.get((method, epsilon, k), found.get((method, epsilon, 1), np.nan)) for k in self.ks]
-        )
+        return np.array([self.mean[measure][self._key(method, epsilon, k)] for k in self.ks])
+
+    def lines(self, measure: str, method: str, epsilon: str) -> Floats:
+        """The same for every run: axes k, run."""
+        return np.array([self.values[measure][self._key(method, epsilon, k)] for k in self.ks])
+
+    def _key(self, method: str, epsilon: str, k: int) -> Key:
+        known = next(iter(self.values.values()))
+        return (method, epsilon, k) if (method, epsilon, k) in known else (method, epsilon, 1)
 
     def table(self, **constant: float | str) -> pa.Table:
-        keys = list(next(iter(self.mean.values())))
+        keys = list(next(iter(self.values.values())))
         columns = {
             **{name: [value] * len(keys) for name, value in constant.items()},
             "method": [method for method, _, _ in keys],
@@ -59,41 +91,45 @@ def paper_grid(
     epsilons: Iterable[str],
     ks: Iterable[int],
     runs: int,
-    measures: Sequence[str],
+    measures: Sequence[str | Measure],
     *,
     seed: int = 0,
     settings: Settings | None = None,
     sorted_table: SortedTable | None = None,
     find: Callable[[str], Method] = get_method,
+    times: int | Fraction = 1,
 ) -> PaperGrid:
-    """Run the grid. `sorted_table` of an earlier grid over the same values spares the sorting."""
+    """Run the grid. `sorted_table` of an earlier grid over the same values spares the sorting.
+
+    Every ε counts `times` itself: with the number of attributes, each of them gets the whole ε.
+    """
     columns = check(table.select([a.name for a in schema.attributes]), schema).columns
     ready = SortedTable(columns) if sorted_table is None else sorted_table.under(columns)
     sizes, texts = tuple(ks), tuple(epsilons)
     cells: dict[Cell, None] = {}
-    budgets: list[Fraction] = [parse_epsilon(text) for text in texts]
+    budgets: list[Fraction] = [parse_epsilon(text) * times for text in texts]
     wanted = [(name, k) for k in sizes for name in methods]
     for name, k in wanted:
         method = find(name)
         for budget in budgets:
             cells[Cell(name, method.check_k(method.fixed_k or k, ready.records), budget)] = None
-    chosen = [get_measure(name) for name in measures]
-    mean: dict[str, dict[tuple[str, str, int], float]] = {name: {} for name in measures}
-    single: dict[str, dict[tuple[str, str, int], Floats]] = {name: {} for name in measures}
-    spread: dict[str, dict[tuple[str, str, int], Floats]] = {name: {} for name in measures}
+    chosen = [get_measure(name) if isinstance(name, str) else name for name in measures]
+    found: dict[str, dict[Key, Floats]] = {measure.name: {} for measure in chosen}
+    single: dict[str, dict[Key, Floats]] = {measure.name: {} for measure in chosen}
+    spread: dict[str, dict[Key, Floats]] = {measure.name: {} for measure in chosen}
     ordered = sorted(cells, key=lambda cell: cell.k)
     for block in run_cells(ready, ordered, Trials(runs, seed, chosen, settings or Settings()), find):
         for measure in chosen:
             assert measure.attribute is not None
             values = block.values[measure.name]
             known = ~np.isnan(values[0, 0])
-            whole = measure.attribute.combine(np.moveaxis(values[:, :, known], 2, 0)).mean(axis=1)
+            whole = measure.attribute.combine(np.moveaxis(values[:, :, known], 2, 0))
             for place, cell in enumerate(block.cells):
-                key = (cell.method, as_text(cell.epsilon), cell.k)
-                mean[measure.name][key] = float(whole[place])
+                key = (cell.method, as_text(cell.epsilon / times), cell.k)
+                found[measure.name][key] = whole[place]
                 single[measure.name][key] = values[place].mean(axis=0)
                 spread[measure.name][key] = values[place].std(axis=0)
-    return PaperGrid(sizes, tuple(as_text(parse_epsilon(t)) for t in texts), mean, single, spread)
+    return PaperGrid(sizes, tuple(as_text(parse_epsilon(t)) for t in texts), found, single, spread)
 
 
 # Figures as the papers draw them: lines over k, a panel per setting; and heatmaps over ε × k.

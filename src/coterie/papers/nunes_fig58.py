@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.papers.data import load
-from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
+from coterie.papers.experiment import Experiment, ExperimentOutcome, Judgement, as_printed
 from coterie.papers.nunes_scenario import FLOOR, PUBLISHED_BEST, STEP, Scenario, exact_scores, scenario
 from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.schema.arrays import Floats
@@ -64,20 +64,20 @@ def draw_scores(scores: Floats, marks: dict[str, float]) -> Figure:
     )
 
 
-def _compute() -> ExperimentOutcome:
+def _compute(reading: str, runs: int) -> ExperimentOutcome:
     chosen = scenario(load("insurance"))
     scores, best = all_scores(chosen)
     ours, theirs = (chosen.metric.score(budgets, exponent=14) for budgets in (best, PUBLISHED_BEST))
     optimum = chosen.metric.score(find_allocator("gradient").allocate(chosen.problem), exponent=14)
     findings = (
-        PaperFinding(
+        Judgement(
             "number of allocations",
             f"{ALLOCATIONS:,}",
             f"{len(scores):,}",
             "equal",
             len(scores) == ALLOCATIONS,
         ),
-        PaperFinding(
+        Judgement(
             "the published best against the best of the grid, exact scores",
             "the best",
             f"{theirs:.5f} against {ours:.5f}",
@@ -98,4 +98,5 @@ EXPERIMENT = Experiment(
     data=("insurance",),
     seconds=10,
     compute=_compute,
+    readings=(as_printed("steps of 0.5 from a floor of 0.5, total 12 (§5.4.2)"),),
 )

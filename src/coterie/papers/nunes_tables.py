@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from coterie.papers.data import load
-from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
+from coterie.papers.experiment import Experiment, ExperimentOutcome, Judgement, as_printed
 from coterie.papers.nunes_scenario import MISPRINT, TABLE_5_1, TABLE_5_2, table
 
 # Printed digits are cut off in some entries and rounded in others: one unit of the last digit is allowed.
@@ -26,29 +27,29 @@ def differing(
     ]
 
 
-def findings_of(people: pa.Table) -> tuple[PaperFinding, PaperFinding]:
+def findings_of(people: pa.Table) -> tuple[Judgement, ...]:
     dollars = differing(TABLE_5_1, table(people, scaled=False), _LAST_DIGIT["5.1"])
     scaled = differing(TABLE_5_2, table(people, scaled=True), _LAST_DIGIT["5.2"])
-    exact = table(people, scaled=True)[MISPRINT[0]][MISPRINT[1]]
-    return (
-        PaperFinding(
-            "Table 5.1, 20 entries",
-            "printed",
-            f"{len(dollars)} differ",
-            "all, to the last digit",
-            not dollars,
-        ),
-        PaperFinding(
-            "Table 5.2, 20 entries",
-            "printed; .0083 for Southeast smokers is a misprint",
-            f"{len(scaled)} differs (the data give {exact:.4f})",
-            "all but the misprint, to the last digit",
-            scaled == [MISPRINT],
-        ),
+    row, group = MISPRINT
+    exact = table(people, scaled=True)[row][group]
+    width = np.ptp(people["charges"].to_numpy())
+    proof = (
+        f"misprint: .0083 for Southeast smokers repeats Northwest's; Table 5.1 gives {TABLE_5_1[row][group]:.2f} "
+        f"dollars, and "
+        f"that over the range of charges ({width:,.2f}) is {TABLE_5_1[row][group] / width:.4f}, as the data give "
+        f"({exact:.4f})"
     )
+    known = scaled == [MISPRINT] and abs(TABLE_5_1[row][group] / width - exact) < _LAST_DIGIT["5.2"]
+    return (
+        Judgement("Table 5.1, 20 entries", "printed", f"{len(dollars)} differ", "all, to the last digit", not dollars),
+        Judgement(
+            "Table 5.2, 20 entries", "printed", f"{len(scaled)} differs", "all, to the last digit", not scaled,
+            slip=proof if known else "",
+        ),
+    )  # fmt: skip
 
 
-def _compute() -> ExperimentOutcome:
+def _compute(reading: str, runs: int) -> ExperimentOutcome:
     people = load("insurance")
     rows = [
         {"table": number, "entry": row, "group": group, "printed": float(value), "ours": ours[row][group]}
@@ -69,4 +70,5 @@ EXPERIMENT = Experiment(
     data=("insurance",),
     seconds=1,
     compute=_compute,
+    readings=(as_printed("sensitivities leave one record out (§5.4.2)"),),
 )

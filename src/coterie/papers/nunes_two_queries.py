@@ -8,13 +8,14 @@ what the simulation shows above it are the spikes that Nunes 2024 describes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
+from coterie.papers.experiment import Experiment, ExperimentOutcome, Judgement, as_printed
+from coterie.papers.judging import counted
 from coterie.report.charts import Figure, Lines, Series, lines
 from coterie.schema.arrays import Floats
 
@@ -85,14 +86,8 @@ def simulated(
 ) -> Floats:
     """The mean absolute error of that many draws, as Nunes 2024 computes it (no guard)."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    a = (
-        panel.value_a
-        + generator.laplace(size=(len(shares), iterations)) * (panel.sensitivity_a / shares)[:, None]
-    )
-    b = (
-        panel.value_b
-        + generator.laplace(size=(len(shares), iterations)) * (panel.sensitivity_b / (1 - shares))[:, None]
-    )
+    a = panel.value_a + noise(generator, iterations, panel.sensitivity_a, shares)
+    b = panel.value_b + noise(generator, iterations, panel.sensitivity_b, 1 - shares)
     match panel.operation:
         case "addition":
             error = a + b - (panel.value_a + panel.value_b)
@@ -103,6 +98,11 @@ def simulated(
         case _:
             error = a / b - panel.value_a / panel.value_b
     return np.asarray(np.abs(error).mean(axis=1))
+
+
+def noise(generator: np.random.Generator, iterations: int, sensitivity: float, budgets: Floats) -> Floats:
+    """A row per budget, of scale sensitivity/ε (§5.1.2)."""
+    return generator.laplace(size=(len(budgets), iterations)) * (sensitivity / budgets)[:, None]
 
 
 def _laplace_nodes(around: float) -> tuple[Floats, Floats]:
@@ -135,7 +135,7 @@ def draw(chosen: Sequence[SplitPanel], means: Sequence[Floats], title: str = "")
 def experiment(operation: str, number: str) -> Experiment:
     """One figure of Nunes 2024, §5.1 with all sixteen panels of its operation."""
 
-    def compute() -> ExperimentOutcome:
+    def compute(reading: str, runs: int) -> ExperimentOutcome:
         chosen = [panel for panel in panels() if panel.operation == operation]
         means = [simulated(panel) for panel in chosen]
         curves = [exact_curve(panel) for panel in chosen]
@@ -144,51 +144,104 @@ def experiment(operation: str, number: str) -> Experiment:
             for panel, mean, curve in zip(chosen, means, curves, strict=True)
             for share, m, c in zip(SHARES, mean, curve, strict=True)
         ]
-        findings = _quotient(chosen, means, curves) if operation == "division" else _smooth(means, curves)
-        return ExperimentOutcome(
-            (*findings, *_best_split(chosen, curves)), draw(chosen, means, title), pa.Table.from_pylist(rows)
+        simulation = (
+            _quotient(operation, chosen, means, curves) if operation == "division" else _smooth(means, curves)
         )
+        said = _said(operation, {p.title: c for p, c in zip(chosen, curves, strict=True)})
+        return ExperimentOutcome((*said, *simulation), draw(chosen, means, title), pa.Table.from_pylist(rows))
 
     title = f"{operation}: the error of two noisy queries over the split of ε"
-    return Experiment(
-        f"nunes-fig{number}", title, f"Nunes 2024, §5.1, Fig. {number[0]}.{number[1]}", (), 10, compute
-    )
+    paper = f"Nunes 2024, §5.1, Fig. {number[0]}.{number[1]}"
+    readings = (as_printed("the scale is sensitivity/ε, the budgets of both queries add up to 1 (§5.1)"),)
+    return Experiment(f"nunes-fig{number}", title, paper, (), 10, compute, readings)
 
 
-def _smooth(means: Sequence[Floats], curves: Sequence[Floats]) -> tuple[PaperFinding, ...]:
+def _smooth(means: Sequence[Floats], curves: Sequence[Floats]) -> tuple[Judgement, ...]:
     worst = max(float(np.abs(m / c - 1).max()) for m, c in zip(means, curves, strict=True))
-    claim = "simulated means against the exact curve, 16 panels × 99 splits"
-    return (PaperFinding(claim, "simulation only", f"{worst:.1%} at most", "within 8 %", worst <= 0.08),)
+    claim = "simulated means are those of scale sensitivity/ε (exact curve), 16 panels × 99 splits"
+    error = "below 1 in 1,000"  # the spread of such a mean is at most 1.3 % of it
+    return (
+        Judgement(claim, "simulation only", f"{worst:.1%} off at most", "within 8 %", worst <= 0.08, error),
+    )
 
 
 def _quotient(
-    chosen: Sequence[SplitPanel], means: Sequence[Floats], curves: Sequence[Floats]
-) -> tuple[PaperFinding, ...]:
-    excess = {p.title: float((m / c).max()) for p, m, c in zip(chosen, means, curves, strict=True)}
-    small, large = excess["division, value B = 10"], excess["division, value B = 10000"]
+    operation: str, chosen: Sequence[SplitPanel], means: Sequence[Floats], curves: Sequence[Floats]
+) -> tuple[Judgement, ...]:
+    known = {p.title: (m, c) for p, m, c in zip(chosen, means, curves, strict=True)}
+    small, large = (known[f"{operation}, value B = {size}"] for size in (10, 10000))
+    excess, calm = float((small[0] / small[1]).max()), float(np.abs(large[0] / large[1] - 1).max())
+    error = "below 1 in 1,000"
     return (
-        PaperFinding(
-            "spikes with a small denominator",
-            "random spikes",
-            f"{small:.0f} × the curve",
-            "above 3 ×",
-            small > 3,
+        Judgement(
+            "spikes with a small denominator", "random spikes", f"{excess:.0f} × the curve", "above 3 ×", excess > 3, error
         ),
-        PaperFinding(
-            "no spikes with a large one", "smooth", f"{large:.2f} × the curve", "below 1.1 ×", large < 1.1
+        Judgement(
+            "with a denominator of 10,000 simulated means are those of scale sensitivity/ε (exact curve)",
+            "“a much smoother graph”", f"{calm:.1%} off at most", "within 8 %", calm <= 0.08, error,
         ),
-    )
+    )  # fmt: skip
 
 
-def _best_split(chosen: Sequence[SplitPanel], curves: Sequence[Floats]) -> tuple[PaperFinding, ...]:
-    best = {panel.title: float(SHARES[curve.argmin()]) for panel, curve in zip(chosen, curves, strict=True)}
-    low, high = (best[f"{chosen[0].operation}, sensitivity A = {size}"] for size in (1, 100))
+def _said(operation: str, curves: Mapping[str, Floats]) -> tuple[Judgement, ...]:
+    """What the text says of a figure, judged by the exact curves."""
+
+    def best(variable: str, size: int) -> float:
+        return float(SHARES[curves[f"{operation}, {variable} = {size}"].argmin()])
+
+    base, sensitive = best("sensitivity A", 1), best("sensitivity A", 100)
     claim = "best share of query A at sensitivity 1, 100"
-    return (
-        PaperFinding(
-            claim, "moves towards the more sensitive query", f"{low:g}, {high:g}", "larger", high > low
-        ),
-    )
+    found = [
+        Judgement(
+            claim,
+            "moves towards the more sensitive query",
+            f"{base:g}, {sensitive:g}",
+            "larger",
+            sensitive > base,
+        )
+    ]
+    alike = [f"{operation}, value {query} = {size}" for query in "AB" for size in (10, 100, 1000, 10000)]
+    if operation in ("addition", "subtraction"):
+        same = max(float(np.abs(curves[name] / curves[alike[0]] - 1).max()) for name in alike)
+        found += [
+            Judgement(
+                "best share of query A in the baseline", "perfectly divided", f"{base:g}", "0.5", base == 0.5
+            ),
+            Judgement("values do not change the noise", "identical", f"{same:.0%} apart", "0 %", same == 0),
+        ]
+    if operation == "multiplication":
+        right = best("value B", 100)
+        proof = (
+            f"its own expansion has nA·qB: a larger qB makes the noise of A dear. At qB = 100 the best share of A is "
+            f"{right:g}, "
+            f"at qA = 100 it is {best('value A', 100):g}: the budget moves away from the query whose value grows, as "
+            "the sentence before says"
+        )
+        found += [
+            Judgement(
+                "qB = 100 moves the best split to the right", "shifts to the right", f"{right:g}", f"above {base:g}",
+                right > base,
+            ),
+            Judgement(
+                "the best split comes closer to the query whose value grows", "the key conclusion of §5.1.2",
+                f"{right:g} for A at qB = 100", f"below {base:g}", right < base,
+                slip=proof if right > base > best("value A", 100) else "",
+            ),
+        ]  # fmt: skip
+    if operation == "division":
+        lower = [
+            curves[f"division, value B = {size}"] < curves["division, value B = 10"]
+            for size in (100, 1000, 10000)
+        ]
+        found.append(
+            counted(
+                "a larger denominator lowers the noise everywhere",
+                "at all points",
+                np.array(lower),
+                "every point",
+            )
+        )
+    return tuple(found)
 
 
 EXPERIMENT = tuple(

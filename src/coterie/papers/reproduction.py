@@ -1,4 +1,4 @@
-"""reproduce() and list_experiments(): a paper's figure or table, repeated, and whether it came out."""
+"""reproduce() and list_experiments(): a paper's figure or table, repeated, and how each of its claims ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from coterie.errors import OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
-from coterie.papers.experiment import PaperFinding
+from coterie.papers.experiment import ClaimVerdict, PaperFinding, PaperReading
 from coterie.schema.frame_kind import to_kind
 
 
@@ -28,11 +28,14 @@ class Reproduction:
     title, paper : str
         What it is, and where it was published.
     verdict : str
-        One line: reproduced, or what differs.
+        One line: how many claims hold, hold under another reading, are a slip in the paper, are not explained.
     reproduced : bool
-        Whether every claim holds.
+        Whether every claim holds as printed.
     findings : tuple of PaperFinding
-        Each claim, what the paper published for it, what we measured, and whether it holds.
+        Each claim, what the paper published for it, its verdict with the evidence, and what was measured under each
+        reading.
+    readings : tuple of PaperReading
+        How the paper was read: in words, the sentence it rests on, and whether the text supports it.
     notes : tuple of str
         What a reader should know beside.
     seconds : float
@@ -45,48 +48,64 @@ class Reproduction:
     verdict: str
     reproduced: bool
     findings: tuple[PaperFinding, ...]
+    readings: tuple[PaperReading, ...]
     notes: tuple[str, ...]
     seconds: float
 
     def __repr__(self) -> str:
-        held = sum(finding.holds for finding in self.findings)
-        word = "reproduced" if self.reproduced else "differs"
-        return (
-            f"<Reproduction of {self.experiment}: {word}, {held} of {len(self.findings)} claims hold, "
-            f"{self.seconds:.1f} s>"
-        )
+        held = sum(finding.verdict is ClaimVerdict.HOLDS for finding in self.findings)
+        return f"<Reproduction of {self.experiment}: {held} of {len(self.findings)} claims hold, {self.seconds:.1f} s>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per claim.
+        """One row per claim and reading.
 
         Parameters
         ----------
         kind : {"arrow", "pandas", "polars"}, default "arrow"
             Which library's frame to make.
         """
-        names = ("claim", "published", "measured", "tolerance", "holds")
-        return to_kind(pa.table({name: [getattr(f, name) for f in self.findings] for name in names}), kind)
+        rows = [
+            {
+                "claim": finding.claim,
+                "published": finding.published,
+                "verdict": finding.verdict.value,
+                "reading": reading,
+                "measured": measured,
+                "tolerance": finding.tolerance,
+                "holds": finding.holds[reading],
+                "error": finding.error[reading],
+            }
+            for finding in self.findings
+            for reading, measured in finding.measured.items()
+        ]
+        return to_kind(pa.Table.from_pylist(rows), kind)
 
 
-def reproduce(name: str, output: str | Path = "reproduced") -> Reproduction:
+def reproduce(name: str, output: str | Path = "reproduced", reading: str | None = None) -> Reproduction:
     """Repeat one experiment of the papers; write its figure, its data and its findings.
+
+    Every claim ends in one of four words: holds, holds under another reading, slip in the paper, not explained.
 
     Parameters
     ----------
     name : str
         An experiment such as "sanchez-2016-table1". `list_experiments()` lists them.
     output : str or Path, default "reproduced"
-        The folder for NAME.png, NAME.csv and NAME.json. It is made where there is none; earlier files are replaced.
+        The folder for NAME.png, NAME.csv and NAME.json; of every further reading, NAME-READING.png and .csv. It is made
+        where there is none; earlier files are replaced.
+    reading : str, optional
+        One way to read the paper, such as "printed" or "sigma". By default all of them, side by side.
+        `list_experiments()` names those of each experiment.
 
     Returns
     -------
     Reproduction
-        The claims of the paper, and which of them hold.
+        The claims of the paper, and how each ends.
 
     Raises
     ------
     ParameterError
-        Where there is no experiment of this name.
+        Where there is no experiment of this name, or it has no such reading.
     DataError
         Where a public data set is not here and cannot be fetched.
     OutputError
@@ -102,12 +121,13 @@ def reproduce(name: str, output: str | Path = "reproduced") -> Reproduction:
     experiment, folder = get_experiment(name), Path(output)
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file.", "Choose another folder for the output.")
+    readings = (experiment.reading(reading).name,) if reading else ()
     started = time.perf_counter()
-    found = experiment.run(folder)
+    found = experiment.run(folder, readings)
     seconds = time.perf_counter() - started
     return Reproduction(
         *(experiment.name, experiment.title, experiment.paper, found.verdict, found.reproduced),
-        *(found.findings, found.notes, round(seconds, 1)),
+        *(found.findings, found.readings, found.notes, round(seconds, 1)),
     )
 
 
@@ -120,6 +140,7 @@ class Experiments(Mapping[str, dict[str, Any]]):
             "name": experiment.name,
             "title": experiment.title,
             "paper": experiment.paper,
+            "readings": [reading.name for reading in experiment.readings],
             "data": list(experiment.data),
             "data_here": all(available(name) for name in experiment.data),
             "seconds": experiment.seconds,
@@ -145,7 +166,8 @@ def list_experiments() -> Experiments:
     Returns
     -------
     Experiments
-        By name: title, paper, the public data sets it needs, whether they are here, and about how many seconds it takes.
+        By name: title, paper, readings, the public data sets it needs, whether they are here, and about how many seconds
+        it takes.
         `to_frame` makes a table of it.
 
     Examples

@@ -86,13 +86,13 @@ def adult_sanchez_2016_schema(table: pa.Table) -> Schema:
     return Schema(attributes=(*numbers, *categories))
 
 
-def adult_fragmented_schema(table: pa.Table) -> Schema:
+def adult_fragmented_schema(table: pa.Table, alpha: float = 2.0) -> Schema:
     """Del Vasto-Terrientes et al., §5.1: categories become ranks by frequency, averaged and perturbed as numbers, then
     rounded."""
     attributes = []
     for name in ADULT_FRAGMENTED:
         if name in ("age", "hours-per-week"):
-            attributes.append(bounded(name, table, 2.0, whole=True))
+            attributes.append(bounded(name, table, alpha, whole=True))
             continue
         counts = table.column(name).value_counts().to_pylist()
         ranked = tuple(

@@ -192,7 +192,6 @@ def _page(
         promises=_promises(best),
         style=page_style(),
         script=script(),
-        best_as_evaluated=verdict.top.as_evaluated,
         best={
             as_text(epsilon): [_best_row(entry) for entry in best if entry.cell.epsilon == epsilon]
             for epsilon in comparison.epsilons

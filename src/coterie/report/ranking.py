@@ -85,22 +85,6 @@ class Best:
     guarantee: Guarantee
     measure: str
     warnings: tuple[str, ...]  # of an ε that is useless or dangerous for this choice
-    of_table: float  # the same runs as results.csv and `evaluate` count them: Eq. (5) divides by m once more
-
-    @property
-    def divided_by(self) -> int:
-        """m, the attributes that the measure knows, where the table's number is the error divided by it; else 1."""
-        return round(self.error / self.of_table) if self.of_table > 0 else 1
-
-    @property
-    def as_evaluated(self) -> str:
-        """How to find the same error in results.csv, or nothing where it is the same number."""
-        if self.divided_by == 1:
-            return ""
-        return (
-            f"{self.measure} = {number(self.of_table)} in results.csv and in coterie evaluate, which divide by the number "
-            f"of attributes ({self.divided_by}) once more, as Eq. (5) of Soria-Comas et al. does"
-        )
 
     @property
     def words(self) -> str:
@@ -181,7 +165,7 @@ def best_cells(comparison: Comparison) -> list[Best]:
     measure = yardstick(comparison)
     for epsilon in comparison.epsilons:
         for method in comparison.grid.methods:
-            errors, tables = errors_by(comparison, measure), comparison.results.mean(measure)
+            errors = errors_by(comparison, measure)
             cells = [c for c in comparison.results.cells if (c.method, c.epsilon) == (method, epsilon)]
             if not cells:
                 continue
@@ -198,7 +182,6 @@ def best_cells(comparison: Comparison) -> list[Best]:
                     guarantee,
                     measure,
                     cell_warnings(best, comparison.schema, comparison.records),
-                    tables[best],
                 )
             )
     return sorted(found, key=lambda entry: (entry.cell.epsilon, entry.group, entry.error))
