@@ -76,6 +76,16 @@ class Choice(StoredPart):
         return {**self.model_dump(), "epsilon": self.epsilon or None}
 
 
+class Wish(StoredPart):
+    """What the release is for, and for whom."""
+
+    purpose: str = "relations"
+    audience: str = "everybody"
+    records: int | None = (
+        None  # about how many, from public knowledge: needed where a privacy unit hides their number
+    )
+
+
 class PastRelease(StoredPart):
     """What left the house, and what it cost."""
 
@@ -100,6 +110,7 @@ class ProjectState(StoredPart):
     origin: Origin
     version: int = 0  # grows with every change, also of the schema
     loaded: Loaded | None = None
+    wish: Wish = Wish()
     choice: Choice | None = None
     released: tuple[PastRelease, ...] = ()
     taken: Taken = {}  # what was ever filled from the data: it stays marked, whatever is typed over it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from coterie.methods.recipe import Method
 
@@ -20,6 +21,33 @@ def place(number: str) -> int:
 def end(most: int) -> int:
     return math.ceil(100 * math.log10(most))
 
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who gets the release, and up to which ε one is recommended to them."""
+
+    words: str
+    most: str
+
+
+AUDIENCES = {
+    "everybody": Audience("everybody", "1"),
+    "researchers": Audience("researchers under contract", "2"),
+    "colleagues": Audience("colleagues bound to secrecy", "2.5"),
+}
+# What readers will do with it, by the names of `coterie.recommend`.
+GOALS = {
+    "relations": "tables and relations",
+    "distributions": "single columns",
+    "models": "regressions and models",
+    "rows": "counts of small groups",
+}
+# The error of each purpose's measure, as a sentence that a percentage begins.
+ACCURACY = {
+    "two-way": "of people stand in another cell of a table of two columns",
+    "jensen-shannon": "apart, column by column: 0 % is the same, 100 % has nothing in common",
+    "range-queries": "is how far counts of people with several properties are off",
+}
 
 # Plain words beside each term of the pages. One or two sentences, no formula, no promise that is not proved.
 

@@ -5,10 +5,13 @@ Never for publication.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
 
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.results import promise
@@ -17,12 +20,11 @@ from coterie.methods import all_methods, get_method
 from coterie.report import charts
 from coterie.report.figures import GROUP_SIZE, Counted, attribute_figure
 from coterie.report.ranking import MEAN_LEVEL, UNITS
-from coterie.schema.attributes import Parameters, Source
+from coterie.schema.attributes import Parameters, Schema, Source
 from coterie.schema.exact import as_text, parse_epsilon
-from coterie.studio import words as sliders
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import Opened, Running, go, step_page
+from coterie.studio.pages import Opened, Running, go, picture, step_page
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines
@@ -43,23 +45,31 @@ def look(project: Opened, jobs: Running) -> Response:
 
 @router.post("/p/{project}/look")
 def look_again(project: Opened, jobs: Running, form: Form) -> Response:
-    """With another ε, k or sample. ε and k are the project's: what is looked at is what will be released."""
-    if project.state.choice is None or project.state.loaded is None:
+    """On another sample, or on invented rows."""
+    choice = project.state.choice
+    if choice is None or project.state.loaded is None:
         return step_page(project, "look")
     try:
-        typed = {"epsilon": form.text("epsilon", project.state.choice.epsilon), "k": form.whole("k", "k")}
-        choice = project.state.choice.model_copy(update=typed)
         rows = form.whole("rows", "The size of the sample") or ROWS
         found = promised(choice, project.schema(), project.records)
         if choice.k is not None and found.k > rows:
             raise ParameterError(
                 f"k = {found.k:,} is larger than the sample of {rows:,} rows.", "Look at more rows."
             )
-        project.change(form.version, choice=choice)
     except CoterieError as problem:
-        return _shown(project, jobs, problem, form)
+        return _shown(project, jobs, problem)
     start(project, jobs, rows, synthetic=form.text("on") == "invented")
     return go(project, "look")
+
+
+@router.get("/p/{project}/look/figures/{name}.{kind}")
+def figure(project: Opened, jobs: Running, name: str, kind: str) -> Response:
+    """One figure of the page as a picture, or its numbers."""
+    result = jobs.result(project, "look")
+    drawn = all_figures(result["found"]) if result else {}
+    if name not in drawn or kind not in ("svg", "png", "csv"):
+        raise HTTPException(404)
+    return picture(drawn[name], name, kind)
 
 
 @router.get("/p/{project}/compare")
@@ -75,7 +85,7 @@ def compare(project: Opened, jobs: Running, form: Form) -> Response:
     try:
         jobs.start(project, "compare", _asked(project, form))
     except CoterieError as problem:
-        return _shown(project, jobs, problem, compared=form)
+        return _shown(project, jobs, problem, form)
     return comparison(project)
 
 
@@ -111,13 +121,9 @@ def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: b
 
 
 def _shown(
-    project: Project,
-    jobs: Jobs,
-    problem: CoterieError | None = None,
-    form: Sent | None = None,
-    compared: Sent | None = None,
+    project: Project, jobs: Jobs, problem: CoterieError | None = None, compared: Sent | None = None
 ) -> Response:
-    """`form` and `compared` are what was typed, where something is wrong with it."""
+    """`compared` is what was typed, where something is wrong with it."""
     state, choice = project.state, project.state.choice
     assert choice is not None
     assert state.loaded is not None
@@ -128,67 +134,131 @@ def _shown(
         "rows": last.get("rows", min(ROWS, state.loaded.rows)),
         "synthetic": last.get("synthetic", False),
     }
-    found: ChoicePromise | None = None
+    promise: ChoicePromise | None = None
     try:
-        found = promised(choice, project.schema(), project.records)
+        promise = promised(choice, project.schema(), project.records)
     except CoterieError as error:  # the table or its description changed since the choice
         problem = problem or error
+    found = result["found"] if result else None
     return step_page(
         project,
         "look",
         problem,
         choice=choice,
-        promised=found,
+        promised=promise,
         job=job,
         now=now,
-        epsilon=form.text("epsilon") if form else choice.epsilon,
-        k=form.text("k") if form else str(choice.k or ""),
         sizes=sorted(
             {*(size for size in _SIZES if size < state.loaded.rows), state.loaded.rows, now["rows"]}
         ),
-        slider=sliders.EPSILON,
-        epsilon_slider=sliders.place(choice.epsilon),
-        k_slider=sliders.place(str(found.k if found else 1)),
-        k_slider_end=sliders.end(state.loaded.rows),
         stale=result is not None and result["key"] != key_of(project, "look", now),
-        found=result["found"] if result else None,
+        found=found,
+        looked=_looked(found, project.schema()) if found else None,
         made_with=Choice.model_validate(result["parameters"]["choice"]) if result else None,
-        attributes=_attributes(result["found"]["attributes"]) if result else None,
-        correlations=_correlations(result["found"]["correlation"]) if result else [],
         ways=preview_lines(project, choice, now["rows"]),
         **_comparison(project, jobs, compared),
     )
 
 
-def _attributes(stored: list[dict[str, Any]]) -> charts.Figure:
-    drawn = []
-    for one in stored:
+CLOSE, ROUGH = 0.03, 0.1  # up to which share of moved records a column earns its word
+KEPT, WEAKENED = 0.1, 0.25  # the same for the change of a relation
+_DRAWN = 24  # columns; of more, the rest is a table
+_WORST = 5
+
+
+def moved_word(moved: float) -> str:
+    return "close" if moved <= CLOSE else "rough" if moved <= ROUGH else "lost"
+
+
+def relation_word(change: float) -> str:
+    return (
+        "kept"
+        if abs(change) < KEPT
+        else "stronger"
+        if change > 0
+        else "weakened"
+        if -change <= WEAKENED
+        else "lost"
+    )
+
+
+def _looked(found: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """What the page says of a preview, worst first."""
+    labels = {attribute.name: attribute.label for attribute in schema.attributes}
+    drawn, columns = all_figures(found), _worst_first(found)
+    told = [
+        {
+            "name": one["name"],
+            "label": labels.get(one["name"]),
+            "moved": one["moved"],
+            "word": moved_word(one["moved"]),
+            "figure": f"column-{place}",
+            # One legend for all of them stands above.
+            "drawn": replace(drawn[f"column-{place}"], keys=()) if place <= _DRAWN else None,
+        }
+        for place, one in enumerate(columns, 1)
+    ]
+    words = Counter(one["word"] for one in told)
+    related, pairs = found["relations"], []
+    if related:
+        pairs = [
+            {"names": (one, other), "before": before, "after": after, "change": after - before}
+            | {"word": relation_word(after - before)}
+            for one, other, before, after in related["pairs"]
+        ]
+    return {
+        "columns": told,
+        "words": words,
+        "pairs": pairs,
+        "worst": pairs[:_WORST],
+        "strong": related["strong"] if related else [],
+        "strong_kept": sum(change < KEPT for change in related["strong"]) if related else 0,
+        "legend": replace(drawn["column-1"], panels=(), rows=()) if told else "",
+        "relations": [drawn[name] for name in RELATIONS if name in drawn],
+        "two_way": next((one["value"] for one in found["measures"] if one["name"] == "two-way"), None),
+        "thresholds": {"close": CLOSE, "rough": ROUGH, "kept": KEPT, "weakened": WEAKENED},
+        "rules_kept": sum(after <= before for _, before, after in found["rules"]),
+    }
+
+
+def _worst_first(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted(found["attributes"], key=lambda one: -one["moved"])
+
+
+RELATIONS = ("relations-before", "relations-after", "relations-change")
+
+
+def all_figures(found: dict[str, Any]) -> dict[str, charts.Figure]:
+    """Every figure of the page by the name under which it can be taken along."""
+    drawn = {}
+    for place, one in enumerate(_worst_first(found), 1):
         known = {name: one[name] for name in ("labels", "edges", "unit", "dates") if name in one}
-        found = Counted(one["name"], one["before"], [one["after"]], **known)
-        drawn.append(attribute_figure(found, ["after"]))
-    return charts.side_by_side(drawn, caption="Records, in equal bins or by label.")
+        counts = Counted(one["name"], one["before"], [one["after"]], **known)
+        drawn[f"column-{place}"] = replace(attribute_figure(counts, ["after"]), caption="")
+    return drawn | dict(zip(RELATIONS, _relations(found["relations"]), strict=False))
 
 
-def _correlations(found: dict[str, Any] | None) -> list[charts.Figure]:
+def _relations(found: dict[str, Any] | None) -> list[charts.Figure]:
     if found is None:
         return []
     names, before, after = found["names"], found["before"], found["after"]
     change = [
         [b - a for a, b in zip(one, other, strict=True)] for one, other in zip(before, after, strict=True)
     ]
-    left_out = f" {found['left_out']} more attributes are left out." if found["left_out"] else ""
-    reach = max(0.1, *(abs(value) for line in change for value in line))
+    most = max(0.1, *(abs(value) for matrix in (before, after) for line in _below(matrix) for value in line))
+    reach = max(0.1, *(abs(value) for line in _below(change) for value in line))
     return [
-        charts.correlation_matrix("Correlation before", names, before, note=left_out.strip()),
-        charts.correlation_matrix("Correlation after", names, after, note=left_out.strip()),
+        charts.relation_matrix("Before", names, before, most=most),
+        charts.relation_matrix("After", names, after, most=most),
         charts.correlation_matrix(
-            "Change of the correlation",
-            names,
-            change,
-            reach=reach,
-            note=f"After minus before: 0 is best. The darkest colour is a change of {reach:.2f}.",
+            "Change", names, change, reach=reach, note="Orange is weaker, purple stronger."
         ),
     ]
+
+
+def _below(matrix: list[list[float]]) -> list[list[float]]:
+    """Under the diagonal."""
+    return [line[:place] for place, line in enumerate(matrix)]
 
 
 _OTHERS = 3  # methods beside the chosen one, unless the user ticks others
