@@ -39,7 +39,7 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
     app.state.releases = releases
     app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    for step in (*(step.name for step in STEPS), "choose"):
+    for step in (*(step.name for step in STEPS), "choose", "dossier"):
         app.include_router(import_module(f"coterie.studio.steps.{step}").router)
 
     @app.get("/p/{project}/jobs/{kind}")

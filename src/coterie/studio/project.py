@@ -105,6 +105,17 @@ class PastRelease(StoredPart):
     despite: str = ""  # why it was released although the audit found a severe risk
 
 
+class SignedReason(StoredPart):
+    """Why somebody goes on despite a severe audit: theirs alone, and of that audit alone."""
+
+    reason: str
+    name: str
+    audit: str  # the key of its result
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.name})"
+
+
 class ProjectState(StoredPart):
     name: str
     origin: Origin
@@ -112,6 +123,7 @@ class ProjectState(StoredPart):
     loaded: Loaded | None = None
     wish: Wish = Wish()
     choice: Choice | None = None
+    signed: SignedReason | None = None
     released: tuple[PastRelease, ...] = ()
     taken: Taken = {}  # what was ever filled from the data: it stays marked, whatever is typed over it
 
@@ -219,6 +231,11 @@ class Project:
         except CoterieError:
             return False
         return bool(schema.protected)
+
+
+def checked_file(project: Project, entry: PastRelease, kind: str) -> Path:
+    """Where the audit or the evaluation of a released table is kept, once somebody asked for it."""
+    return project.folder / f"{kind}-of-{entry.plan}.json"
 
 
 @lru_cache(maxsize=32)

@@ -253,3 +253,14 @@ def release_ways(project: Project, plan: ReleasePlan | PastRelease) -> list[tupl
 def verify_command(entry: PastRelease) -> str:
     named = ["--table", entry.table] if entry.table else []
     return shlex.join(["coterie", "certificate", "verify", entry.data, entry.certificate, *named])
+
+
+def dossier_ways(entry: PastRelease, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The internal dossier; with --public the one to publish."""
+    given = {name: str(value) for name, value in facts.items() if value is not None}
+    words = ["coterie", "dossier", entry.data]
+    for name, value in given.items():
+        words += [f"--{'for' if name == 'audience' else name}", value]
+    lines = ["import coterie", "", "coterie.write_dossier(", f"    {entry.data!r},"]
+    lines += [*(f"    {name}={value!r}," for name, value in given.items()), ")"]
+    return [("The dossier, as a command", wrapped(words)), ("The dossier, in Python", "\n".join(lines))]
