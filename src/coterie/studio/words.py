@@ -30,6 +30,15 @@ class Audience:
     most: str
 
 
+TYPES = {
+    "integer": "Whole number",
+    "continuous": "Number",
+    "categorical": "Labels",
+    "ordinal": "Ordered labels",
+    "boolean": "Yes or no",
+    "date": "Date",
+    "timestamp": "Moment",
+}
 AUDIENCES = {
     "everybody": Audience("everybody", "1"),
     "researchers": Audience("researchers under contract", "2"),

@@ -42,6 +42,23 @@ def compared_mark(
     return _small(parts, width, 28.0)
 
 
+def small_bars(counts: Sequence[int]) -> Svg:
+    """A column's values at a glance: bars without an axis, for a cell of a table."""
+    width, height = 128.0, 30.0
+    most, step = max(counts, default=1) or 1, min(14.0, width / max(1, len(counts)))
+    bars = [
+        box(
+            place * step,
+            height - max(1.0, count / most * height),
+            step - 1,
+            max(1.0, count / most * height),
+            "f7",
+        )
+        for place, count in enumerate(counts)
+    ]
+    return _small(bars, width, height)
+
+
 def sign(shape: str, colour: int, *, hollow: bool = False) -> Svg:
     """One mark alone, for a legend."""
     return _small([mark(shape, 9, 8, colour, size=0.9, hollow=hollow)], 18.0, 16.0)
