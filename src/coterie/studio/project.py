@@ -165,6 +165,8 @@ class Project:
                 new = _parsed(schema, self.folder)
                 whole, updates["taken"] = self._marked(new, current.taken)
                 schema = schema if whole is new else whole.to_yaml()
+                if self.schema_path.exists():
+                    store(self.before_path, self.schema_path.read_text(encoding="utf-8"))
                 store(self.schema_path, schema)
             self.state = ProjectState.model_validate(
                 {**dict(current), **updates, "version": current.version + 1}
@@ -210,6 +212,11 @@ class Project:
     @property
     def schema_path(self) -> Path:
         return self.folder / "schema.yaml"
+
+    @property
+    def before_path(self) -> Path:
+        """The description before its last change, to be taken back."""
+        return self.folder / "schema-before.yaml"
 
     @property
     def records(self) -> int:
