@@ -12,7 +12,7 @@ import pytest
 import coterie
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import MeasureResult, Settings, bring_together
-from coterie.evaluation.two_way import MOST_PAIRS
+from coterie.evaluation.two_way import MOST_PAIRS, associations
 from coterie.schema.document import schema_from
 
 LABELS = {"type": "categorical", "role": "protect", "categories": {"labels": ["a", "b"]}}
@@ -93,3 +93,25 @@ def test_another_number_of_rows_is_refused_where_rows_stand_for_people() -> None
     with pytest.raises(coterie.errors.DataError, match=r"different numbers of rows.*--shuffled"):
         coterie.evaluate(rows, fewer, schema)
     assert coterie.evaluate(rows, fewer, schema, shuffled=True).measures["two-way"].value == 0.5
+
+
+def test_an_association_is_one_for_copies_and_none_for_chance() -> None:
+    draw = np.random.Generator(np.random.PCG64(3))
+    u, v = draw.choice(["a", "b"], (2, 4000))
+    copied = {"u": u.tolist(), "v": u.tolist(), "x": draw.integers(0, 8, 4000).tolist()}
+    apart = {"u": u.tolist(), "v": v.tolist(), "x": (np.where(u == "a", 1, 6)).tolist()}
+    schema = schema_from({"attributes": {"u": LABELS, "v": LABELS, "x": NUMBER}})
+    pair = bring_together(pa.table(copied), pa.table(apart), schema, shuffled=True)
+    before, after = associations(pair, ["u", "v", "x"])
+    assert before[0, 1] == pytest.approx(1, abs=0.01)
+    assert after[0, 1] < 0.05, "corrected for what chance alone gives"
+    assert before[0, 2] < 0.05
+    assert after[0, 2] == pytest.approx(1, abs=0.01)
+    assert (before == before.T).all()
+
+
+def test_a_column_of_one_value_tells_nothing() -> None:
+    schema = schema_from({"attributes": {"u": LABELS, "v": LABELS}})
+    table = pa.table({"u": ["a"] * 5, "v": [*"ababa"]})
+    before, _ = associations(bring_together(table, table, schema, shuffled=True), ["u", "v"])
+    assert before[0, 1] == 0

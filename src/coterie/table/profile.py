@@ -36,9 +36,12 @@ def profile_column(column: pa.ChunkedArray) -> ColumnProfile:
     """Of any type, in a few passes over it."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    kind, filled = column.type, len(column) - column.null_count
+    if not filled:
+        return ColumnProfile(0, column.null_count, (), "empty", ("Every cell is empty",))
+    if pa.types.is_nested(kind):
+        return ColumnProfile(0, column.null_count, (), "lists or records", ())
     distinct = int(pc.count_distinct(column).as_py())
-    filled = len(column) - column.null_count
-    kind = column.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     flags = []
     if filled >= _ENOUGH and distinct == filled:
@@ -47,8 +50,6 @@ def profile_column(column: pa.ChunkedArray) -> ColumnProfile:
             if numeric
             else "No two alike: looks like an id"
         )
-    if not filled:
-        return ColumnProfile(0, column.null_count, (), "empty", ("Every cell is empty",))
     if numeric:
         counts, words, codes = _numbers(column.drop_null(), distinct)
         flags += codes
