@@ -52,22 +52,36 @@ if (filter) {
   // What was changed is saved by itself; what cannot be saved yet is told and stays as it was typed.
   const form = document.getElementById("description"), told = document.getElementById("unsaved");
   const quiet = ["selected", "bulk_to", "bulk_because"];
-  let waiting, leaving = false;
+  let waiting, pending = false, busy = 0, leaving = false, line = Promise.resolve();
   form.addEventListener("change", (event) => {
     if (!event.target.name || quiet.includes(event.target.name)) return;
     told.textContent = "Not saved yet.";
+    pending = true;
     clearTimeout(waiting);
     waiting = setTimeout(save, 800);
   });
-  form.addEventListener("submit", () => { leaving = true; clearTimeout(waiting); });
-  let line = Promise.resolve();
+  // A button comes after what is being saved: two at once would each think that the other is another tab.
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;  // a script sends it
+    clearTimeout(waiting);
+    if (event.target === form) pending = false;  // it sends everything itself
+    else if (pending) save();
+    if (!busy) { leaving = true; return; }
+    event.preventDefault();
+    const by = event.submitter;
+    line.then(() => event.target.requestSubmit(by));
+  });
+  window.addEventListener("pagehide", () => { if (pending && !leaving) navigator.sendBeacon(form.action, content()); });
+  function content() {
+    const sent = new URLSearchParams(new FormData(form));
+    for (const name of quiet) sent.delete(name);
+    return sent;
+  }
   function save() {
+    pending = false;
+    busy += 1;
     line = line.then(async () => {
-      if (leaving) return;
-      const sent = new URLSearchParams(new FormData(form));
-      for (const name of quiet) sent.delete(name);
-      const answer = await fetch(form.action, { method: "POST", body: sent });
-      if (leaving) return;
+      const answer = await fetch(form.action, { method: "POST", body: content() });
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const problem = fresh.querySelector("main > .problem[role=alert]");
       if (problem) { told.textContent = `Not saved: ${problem.textContent.trim()}`; return; }
@@ -81,7 +95,7 @@ if (filter) {
         row.dataset.open = other.dataset.open;
         for (const part of [".what", ".known", ".state"]) row.querySelector(part).replaceWith(other.querySelector(part));
       }
-    }).catch(() => { told.textContent = "Not saved: the studio does not answer. Is it still running?"; });
+    }).catch(() => { told.textContent = "Not saved: the studio does not answer. Is it still running?"; }).finally(() => { busy -= 1; });
   }
   document.getElementById("schema-file").addEventListener("change", async (event) => {
     document.getElementById("yaml").value = await event.target.files[0].text();
