@@ -253,7 +253,7 @@ def test_a_survey_of_households_with_weights(
 
     page.sees("Say about how many rows there are")
     page.fill("We protect every hhid of up to 4 rows. Rows in all, from public knowledge: about", "400")
-    page.submit("Recommend")
+    page.submit("Find a release")
     page.sees("What users can expect")
     page.sees("what one hhid contributed")
     everywhere("recommend-survey")
