@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
 from studio_client import finished, visiting
 from test_release_once import confirmed, ended, planned
@@ -16,6 +17,7 @@ from coterie.publication.staging import stage
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project
 from coterie.studio.same_in_code import audit_lines
+from coterie.studio.sampling import sample_and_control
 from release_world import form, ledger, ready_project
 from shown_lines import run_lines
 
@@ -98,6 +100,18 @@ def test_a_severe_finding_stops_the_release_until_somebody_signs(world: World) -
     assert "nothing can be released yet" in client.get(f"/p/{project.id}/release").text, (
         "signed for another audit"
     )
+
+
+def test_nobody_of_an_attacked_household_is_in_the_control_group() -> None:
+    homes = [place // 3 for place in range(300)]
+    table = pa.table({"home": homes, "age": [place % 80 for place in range(300)]})
+    sample, control = sample_and_control(table, 1000, unit="home")
+    assert control is not None
+    mine, theirs = (set(part["home"].to_pylist()) for part in (sample, control))
+    assert not mine & theirs
+    assert len(sample) == 3 * len(mine), "households stay whole"
+    assert len(control) >= 0.19 * 300
+    assert sample["home"].to_pylist() == sorted(sample["home"].to_pylist()), "in the order of the table"
 
 
 def version(project: Project) -> str:

@@ -10,7 +10,7 @@ from coterie.report import charts
 from coterie.report.figures import Counted, attribute_figure
 from coterie.schema.attributes import Schema
 
-CLOSE, ROUGH = 0.03, 0.1  # up to which share of moved records a column earns its word
+CLOSE, ROUGH = 0.03, 0.1  # the largest share of people who moved
 KEPT, WEAKENED = 0.1, 0.25  # the same for the change of a relation
 _DRAWN = 24  # columns; of more, the rest is a table
 _WORST = 5

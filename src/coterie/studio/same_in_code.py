@@ -199,7 +199,9 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
         if not made["control"]:
             chosen, name = "table, control", "sample_and_control"
         lines.insert(1, f"from coterie.studio.sampling import {name}")
-        lines.append(f"{chosen} = {name}(table, {made['rows']})")
+        unit = project.schema().unit
+        whole = f", unit={unit.column!r}" if unit and name == "sample_and_control" else ""
+        lines.append(f"{chosen} = {name}(table, {made['rows']}{whole})")
         lines.append(f"released = coterie.protect(table, schema, {arguments(choice)}, seed={SEED})")
     else:
         released = entry.data

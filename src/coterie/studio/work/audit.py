@@ -58,7 +58,8 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
     if control:
         sample = sample_rows(table, rows)
     else:
-        sample, control = sample_and_control(table, rows)
+        unit = schema.unit.column if schema.unit else None
+        sample, control = sample_and_control(table, rows, unit)
     tell(None, "Making a preview with seeded noise")
     preview = coterie.protect(sample, schema, **{**choice.settings, "shuffle": False}, seed=SEED)
     found = coterie.audit(sample, preview, schema, k=expected.k, **{**shared, "control": control})
