@@ -249,7 +249,12 @@ def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
     """With what each would promise for the whole table."""
     schema, records = project.schema(), project.records
     return [
-        {**entry, "unit": UNITS[entry["measure"]], "guarantee": promise(_cell(entry), schema, records)}
+        {
+            **entry,
+            "unit": UNITS[entry["measure"]],
+            "guarantee": promise(_cell(entry), schema, records),
+            "by_hand": get_method(entry["method"]).public_k is not None,
+        }
         for entry in found["best"]
     ]
 
