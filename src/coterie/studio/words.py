@@ -56,6 +56,10 @@ ACCURACY = {
     "two-way": "of people stand in another cell of a table of two columns",
     "jensen-shannon": "apart, column by column: 0 % is the same, 100 % has nothing in common",
     "range-queries": "is how far counts of people with several properties are off",
+    "one-way": "of people give another answer, column by column",
+    "three-way": "of people stand in another cell of a table of three columns",
+    "associations": "of the strength of a relation between two columns is lost or made up",
+    "models": "of what regressions and classifiers can learn is lost",
 }
 
 # Plain words beside each term of the pages. One or two sentences, no formula, no promise that is not proved.
