@@ -16,7 +16,7 @@ $(STAMP): requirements/dev.txt pyproject.toml tools/ensure_venv.sh
 	@$(BIN)/python tools/compile_ahead.py
 	@touch $@
 
-demo: $(STAMP) ## protect the embedded population by every method; writes demo/
+demo: $(STAMP) ## a release of invented people, its checks and dossier, and all methods beside it; writes demo/
 	@$(BIN)/coterie demo --output demo --force
 
 demo-federation: $(STAMP) ## an aggregator and three owners as real processes; horizontal, vertical and blinded studies

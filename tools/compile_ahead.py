@@ -11,26 +11,46 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 
-def main() -> int:
+def main() -> None:
     from coterie.chain.partition import _machine_code
 
-    if _machine_code.WRITING not in os.environ:
-        shutil.rmtree(_machine_code.FOLDER, ignore_errors=True)
-        # Numba reads these once, when it is imported.
-        chosen = {
-            "NUMBA_CPU_NAME": _machine_code.PROCESSOR,
-            "NUMBA_CPU_FEATURES": "",
-            _machine_code.WRITING: "yes",
-        }
-        return subprocess.run(
-            [sys.executable, __file__], env={**os.environ, **chosen}, check=False
-        ).returncode
+    shutil.rmtree(_machine_code.FOLDER, ignore_errors=True)
+    # Numba reads these once, when it is imported.
+    chosen = {
+        "NUMBA_CPU_NAME": _machine_code.PROCESSOR,
+        "NUMBA_CPU_FEATURES": "",
+        _machine_code.WRITING: "yes",
+    }
+    again = [sys.executable, "-c", "import compile_ahead; compile_ahead.release_by_every_loop()"]
+    here = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
+    }
+    subprocess.run(again, env=here | chosen, check=True)
+    forget_what_is_never_loaded()
+
+
+def forget_what_is_never_loaded() -> None:
+    """A loop that only others call is part of their machine code, and needs none of its own."""
+    from numba.core.dispatcher import Dispatcher
+
+    from coterie.chain.partition import _machine_code
 
     release_by_every_loop()
-    return 0
+    loaded = {
+        f"{name.rpartition('.')[2]}.{loop.__name__}"
+        for name, module in sys.modules.items()
+        if name.startswith("coterie.")
+        for loop in vars(module).values()
+        if isinstance(loop, Dispatcher) and loop.stats.cache_hits
+    }
+    for path in _machine_code.FOLDER.rglob("*.nb?"):
+        if path.name.partition("-")[0] not in loaded:
+            path.unlink()
 
 
 def release_by_every_loop() -> None:
@@ -64,4 +84,4 @@ def release_by_every_loop() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import coterie
 from coterie.evaluation import all_measures
+from coterie.evaluation.measure import DESTROYED, Measure
 from coterie.methods import all_methods, as_dict
 from coterie.promise.posterior import most_sure, share_in_words
+from measure_install import LIMIT
 from write_tables import by_proof
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,16 +58,23 @@ def methods_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _in_words(measure: Measure) -> str:
+    """The stated limits of the words."""
+    told = [f"{word} up to {most:g}" for most, word in measure.words]
+    return "; ".join([*told, f"then {DESTROYED}"]) if told else "–"
+
+
 def measures_page() -> str:
     lines = ["# Measures", "", NOTE]
     lines += [
-        "| measure | what it is | how to read it | needs linked rows | in grids | paper |",
-        "|---|---|---|---|---|---|",
+        "| measure | what it is | how to read it | in words | needs linked rows | in grids | paper |",
+        "|---|---|---|---|---|---|---|",
     ]
     for measure in all_measures().values():
         grid = measure.attribute is not None and (measure.attribute.clusters or measure.attribute.drawn)
         lines.append(
-            f"| `{measure.name}` | {measure.title} | {measure.meaning} | {'yes' if measure.needs_linkage else 'no'} | "
+            f"| `{measure.name}` | {measure.title} | {measure.meaning} | {_in_words(measure)} | "
+            f"{'yes' if measure.needs_linkage else 'no'} | "
             f"{'yes' if grid else 'no'} | {measure.papers} |"
         )
     lines += [
@@ -180,8 +189,8 @@ def dependencies_page() -> str:
     lines += [f"| **together** | **{total}** | |", ""]
     lines += [
         "Sizes are of Linux wheels as pip installs them, each with the packages that it alone brings (numba: llvmlite).",
-        "A fresh virtual environment has 678 MB: these, Coterie's own 9, and pip with setuptools (`make install-size`",
-        "measures it, and fails above 680).",
+        f"A fresh virtual environment has at most {LIMIT} MB: these, Coterie itself, and pip with setuptools",
+        "(`make install-size` measures it, and fails above).",
         "",
         "What it would take to halve it: compiled loops in our own wheel, instead of a compiler on every machine, save",
         "207 MB. Quantiles of the normal, beta and t distributions, Sobol points and monotone fits of our own would",

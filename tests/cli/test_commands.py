@@ -294,4 +294,14 @@ def test_the_demo(run: Run, tmp_path: Path) -> None:
         assert verified.code == 0
     for figure in ("utility.png", "distributions.png"):
         assert (tmp_path / "demo" / figure).read_bytes().startswith(b"\x89PNG")
+    for page in (
+        "release/out.csv.dossier.pdf",
+        "release/out.csv.public-dossier.pdf",
+        "comparison/report.html",
+    ):
+        assert (tmp_path / "demo" / page).is_file()
+    assert "dp-synthetic changes the data least" in (tmp_path / "demo/comparison/report.html").read_text(
+        "utf-8"
+    )
+    assert done.json["methods"][0]["method"] == "dp-synthetic"  # the one to begin with
     assert run("demo", "--output", "demo").code == 6

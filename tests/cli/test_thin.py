@@ -49,7 +49,14 @@ OUTPUT = {
     "coterie.report.ranking",
     "coterie.report.risk_page",
     "coterie.report.statistics_page",
-    "coterie.report.writing:refuse_existing_audit",
+    "coterie.report.writing:refuse_existing",
+    "coterie.report.writing:AUDIT_FILES",
+    "coterie.report.writing:EVALUATION_FILES",
+    "coterie.table.estimates",  # what a weighted figure is of
+    "coterie.auditing.attacks.finding:percent",
+    "coterie.comparison.recommendation",  # what one is
+    "coterie.table.address:is_database",  # whether there is a file to check next
+    "coterie.schema.document:as_schema",  # whether there is a unit to ask about
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",

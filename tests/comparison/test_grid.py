@@ -55,7 +55,6 @@ def test_repeated_entries_count_once() -> None:
         ((["ir"], [], [5]), "No ε was named"),
         ((["ir"], ["0"], [5]), "greater than 0"),
         ((["ir"], ["nan"], [5]), "not a finite number"),
-        ((["ir"], ["1"], []), "No k was named"),
         ((["ir"], ["1"], [0]), "not a whole number from 1 up"),
         ((["ir"], ["1"], [5], 0), "at least one run"),
         ((["ir"], ["1"], [5], 1, -1), "seed"),

@@ -143,7 +143,8 @@ def test_semantic_distance_of_a_flat_domain_is_the_share_of_changes_times_delta(
 @pytest.mark.parametrize("measure", [name for name, m in all_measures().items() if not m.higher_is_better])
 def test_an_unchanged_release_costs_nothing(measure: str) -> None:
     draw = np.random.default_rng(3)
-    table = {"x": draw.uniform(0, 10, 60), "y": draw.uniform(0, 40, 60), "c": draw.choice(["a", "b"], 60)}
+    x = draw.uniform(0, 10, 60)
+    table = {"x": x, "y": 4 * x, "c": np.where(x > 5, "a", "b")}  # there are relations to keep
     public = Schema.load(
         """
         attributes:

@@ -186,6 +186,49 @@ def test_nothing_that_leaves_tells_the_number_of_rows(delta: str | None, rows: i
     assert not isinstance(seen[0], str)
 
 
+@pytest.mark.parametrize("answer", [1.0, 40.0, 3e6])
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_no_answer_to_the_number_of_rows_is_a_refusal(
+    monkeypatch: pytest.MonkeyPatch, answer: float, delta: str | None
+) -> None:
+    """A refusal would be an answer that is given, asked for again and never charged. What fits badly is said instead."""
+    honest = Accountant._noisy
+
+    def noisy(self: Accountant, exact: Any, l1: int, l2: int, part: Fraction, what: str) -> Reading:
+        found = honest(self, exact, l1, l2, part, what)
+        return Reading(np.array([answer]), found.deviation) if what.endswith("number of records") else found
+
+    monkeypatch.setattr(accountant.Accountant, "_noisy", noisy)
+    schema = document()
+    if delta is None:
+        schema["attributes"]["income"]["domain"]["source"] = "dp"
+    release = protect(households(100), schema, delta=delta, rows=20, seed=1)
+    assert release.table.num_rows == 20
+    said = [note for note in release.certificate.notes if "not below one over the number of records" in note]
+    found = release.certificate.number_of_rows
+    assert found is not None
+    assert len(said) == (delta is not None and found.found >= 10**6)
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_noise_beyond_any_table_is_refused_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch, delta: str | None
+) -> None:
+    """36 million rows came of 300 records at ε = 10⁻⁶, and a Python error at 10⁻³⁰⁰. A chosen number of rows is drawn."""
+    table = households(100)
+    for epsilon in ("1e-300", "1e-30", "1e-6"):
+        assert protect(table, epsilon=epsilon, delta=delta, rows=7).table.num_rows == 7
+
+    def read(*_: Any) -> None:
+        raise AssertionError("something was read")
+
+    monkeypatch.setattr(accountant.Accountant, "_noisy", read)
+    for epsilon in ("1e-300", "1e-9"):
+        with pytest.raises(ParameterError, match="how many rows there are") as refused:
+            protect(table, epsilon=epsilon, delta=delta and "1e-9")
+        assert "--rows" in refused.value.advice
+
+
 def test_a_seed_repeats_the_choice_of_rows_too() -> None:
     table = households(50, largest=9)
     assert protect(table, seed=3).table.equals(protect(table, seed=3).table)

@@ -38,10 +38,6 @@ def pairs(named: Mapping[str, bytes]) -> bytes:
     return b"".join(integer(2 | TAG) + symbol(name) + value for name, value in named.items()) + NIL
 
 
-def compact(form: str, state: bytes) -> bytes:
-    return integer(238) + integer(2) + symbol(form) + NIL + state + NIL
-
-
 def frame(columns: Mapping[str, bytes], kind: str = "data.frame") -> bytes:
     attributes = pairs({"names": texts(list(columns)), "class": texts([kind])})
     return integer(19 | ATTRIBUTES) + integer(len(columns)) + b"".join(columns.values()) + attributes

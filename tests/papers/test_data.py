@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.csv as csv
 import pytest
-from r_writer import frame, integers, r_file, reals
+from r_writer import frame, integer, integers, r_file, reals
 
 from coterie.errors import DataError, OutputError
 from coterie.papers import data
@@ -180,6 +180,9 @@ def test_an_r_file_becomes_our_text(serve: Serve, tmp_path: Path, monkeypatch: p
         r_file(CASCrefmicrodata=R_NUMBERS)[:-20],
         r_file(CASCrefmicrodata=frame({"a": reals([1.0, 3.0]), "b": integers([2, 5])})),
         r_file(another=R_NUMBERS),
+        b"\x1f\x8b" + bytes(50),
+        gzip.compress(bytes(sources.LARGEST + 1)),
+        r_file(t=integer(2**8 - 1)),
     ],
 )
 def test_where_the_first_address_fails_the_second_is_asked(

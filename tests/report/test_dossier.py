@@ -12,6 +12,7 @@ import coterie
 from coterie.auditing import Audit
 from coterie.errors import CertificateError, DataError, OutputError, ParameterError
 from coterie.report.dossier import compose_dossier
+from coterie.report.dossier_blocks import GoodAndBad
 
 PEOPLE = coterie.demo_population(300)
 OTHERS = coterie.demo_population(150, seed=7).drop_columns(["person"])
@@ -100,3 +101,41 @@ def test_other_bytes_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"1,2\n")
     with pytest.raises(CertificateError, match="digests differ"):
         compose_dossier(path)
+
+
+def test_an_evaluation_beside_the_release_is_found_and_must_be_of_these_bytes(tmp_path: Path) -> None:
+    path = released(tmp_path)
+    assert "Not measured" in str(compose_dossier(path).pages)
+    found = coterie.evaluate(PEOPLE, path, SCHEMA, measures=["one-way", "associations", "models"])
+    coterie.write_report(found, tmp_path / "checks")
+    assert "by stated limits" in str(compose_dossier(path).pages)
+    with pytest.raises(OutputError, match="exists already"):
+        coterie.write_report(found, tmp_path / "checks")
+    elsewhere = tmp_path / "second" / "third"
+    elsewhere.mkdir(parents=True)
+    other = released(elsewhere)
+    with pytest.raises(DataError, match="evaluation is of another release"):
+        compose_dossier(other, evaluation=tmp_path / "checks")
+
+
+def test_what_is_destroyed_stands_among_what_it_is_not_good_for(tmp_path: Path) -> None:
+    path = released(tmp_path)
+    found = coterie.evaluate(PEOPLE, path, SCHEMA, measures=["one-way", "associations"])
+    told = found.to_dict()
+    told["measures"]["one-way"] |= {"value": 0.1, "attributes": {"age": 0.02, "rent": 0.7}, "details": {}}
+    told["measures"]["associations"] |= {"value": 0.9, "details": {"worst_pairs": []}}
+    told["rules"] = [{"rule": "age < 16 -> income = 0", "before": 0.0, "after": 0.25}]
+    (tmp_path / "told.json").write_text(json.dumps(told))
+    (uses,) = (
+        block
+        for section in compose_dossier(path, evaluation=tmp_path / "told.json").pages[0]
+        for block in section.blocks
+        if isinstance(block, GoodAndBad)
+    )
+    assert "shares and distributions of single columns: changed in places" in uses.good
+    assert "shares and distributions of single columns, of rent: destroyed" in uses.bad
+    assert "relations between two columns: destroyed" in uses.bad
+    assert "the rule age < 16 -> income = 0: broken by 25\u00a0% of the rows" in uses.bad
+    public = str(compose_dossier(path, evaluation=tmp_path / "told.json", public=True).pages)
+    assert "rent" not in public.replace("rent,", "").replace(", rent", "")  # only among the columns
+    assert "25\u00a0%" not in public

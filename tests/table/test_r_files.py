@@ -130,6 +130,37 @@ def test_a_data_frame_with_everything(tmp_path: Path) -> None:
     assert noted["sex"].missing == ("9", "lowest to -1")
 
 
+# What R itself wrote: r_files/make.R.
+FILES = Path(__file__).parent / "r_files"
+
+
+@pytest.mark.parametrize(
+    "name", ["version-3-gzip", "version-3-xz", "version-2-bzip2", "version-2-plain", "ascii"]
+)
+def test_what_r_saved_is_read(name: str) -> None:
+    assert read_table(FILES / f"{name}.rda", table="invented").to_pydict() == {
+        "whole": [3, None, -7],
+        "number": [1.5, None, 2e10],
+        "flag": [True, None, False],
+        "label": ["wren", None, "owl"],
+        "text": ["café", None, "plain"],
+    }
+
+
+@pytest.mark.parametrize("name", ["version-3-gzip", "version-3-xz"])
+def test_the_short_forms_of_newer_versions_of_r(name: str) -> None:
+    up = list(range(1, 71))
+    assert read_table(FILES / f"{name}.rda", table="short").to_pydict() == {
+        "up": up,
+        "down": up[::-1],
+        "real": [float(value) for value in up],
+        "sorted": [3 * value for value in up],
+        "text": [str(100 + value) for value in up],
+        "latin": ["café"] * 70,
+        "ordered": [value / 2 for value in up],
+    }
+
+
 def test_factors_are_drafted_with_their_levels_and_read_by_the_schema(tmp_path: Path) -> None:
     path = save(tmp_path / "t.rds", PEOPLE)
     drafted = Schema.draft(path, codebook="page 1").schema

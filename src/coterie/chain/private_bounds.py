@@ -66,10 +66,14 @@ def private_domain(
 ) -> Domain:
     """The range that all but about t values on each searched side lie in; each side costs its part of ε.
 
-    `records`: what is known of their number, where it is private.
+    `records`: a noisy answer to their number, where it is private. Where bounds cannot be found for it, the public range
+    is kept: a refusal would be an answer that nobody paid for.
     """
     grid, each = candidates(attribute, widest), _a_side(widest, epsilon)
-    beyond = values_beyond(attribute, widest, epsilon, len(values) if records is None else records, len(grid))
+    if records is None:
+        beyond = values_beyond(attribute, widest, epsilon, len(values), len(grid))
+    elif (beyond := _beyond(widest, epsilon, len(grid))) > records // 4:
+        return widest
     ordered = np.sort(present(values))  # gaps lie beyond no bound
     lower, upper = widest.lower, widest.upper
     if widest.search is not Search.LOWER:
@@ -94,7 +98,7 @@ def _a_side(widest: Domain, epsilon: Fraction) -> Fraction:
 
 def values_beyond(attribute: Attribute, widest: Domain, epsilon: Fraction, records: int, places: int) -> int:
     """t, from public numbers alone: `places` is how many candidates there are. Refused where it is a quarter of all."""
-    beyond = math.ceil(2 * (math.log(places) + 4) / float(_a_side(widest, epsilon)))
+    beyond = _beyond(widest, epsilon, places)
     if beyond > records // 4:
         cut = "a quarter or more of all" if beyond < records else "all"
         raise ParameterError(
@@ -102,6 +106,10 @@ def values_beyond(attribute: Attribute, widest: Domain, epsilon: Fraction, recor
             "Write public bounds in the schema, give the attribute a larger weight or share, or search one side only.",
         )
     return beyond
+
+
+def _beyond(widest: Domain, epsilon: Fraction, places: int) -> int:
+    return math.ceil(2 * (math.log(places) + 4) / float(_a_side(widest, epsilon)))
 
 
 def interval_scores(inner: Whole, outer: Whole, beyond: int) -> Floats:

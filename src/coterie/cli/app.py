@@ -14,15 +14,19 @@ from coterie.errors import MissingExtra
 
 GUIDE = """Publish personal data so that nobody in it can be singled out, and know what that promise is worth.
 
-A first release takes four steps:
+From a table to a release that you can defend:
 
-  1. coterie schema draft data.csv --output schema.yaml   then fill in the public bounds
+  1. coterie schema draft data.csv --output schema.yaml   then fill in what is public
 
-  2. coterie recommend data.csv --schema schema.yaml      which release to publish, and why
+  2. coterie recommend data.csv --schema schema.yaml      which release to publish, and the command
 
   3. coterie protect data.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
 
-  4. coterie certificate verify out.csv out.csv.certificate.json
+  4. coterie evaluate data.csv out.csv --schema schema.yaml --output checks
+
+  5. coterie audit data.csv out.csv --schema schema.yaml --control others.csv --output checks
+
+  6. coterie dossier out.csv                              two pages for whoever must sign
 
 Exit codes: 0 done · 2 command line · 3 schema · 4 data · 5 parameter · 6 output · 7 certificate · 8 ledger ·
 9 budget exceeded · 10 optional part missing · 11–19 several owners (see `coterie owner`) · 1 anything unexpected.
@@ -33,7 +37,8 @@ COMMANDS = {
     "risk": "How easily people in a table are re-identified, before and after recoding. Stays on this machine.",
     "recommend": "Say which release to publish, from public facts alone. No value of the table is looked at.",
     "protect": "Protect a table and write the release with its certificate: both, or nothing.",
-    "demo": "Protect an invented population of 5,000 people by every method, and look at the difference.",
+    "demo": "Protect an invented population of 5,000 people, check the release, and write its dossier; then every other "
+    "method.",
     "compare": "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",
     "reproduce": "Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.",
     "evaluate": "Compare a release with its original. The figures come from the original data: do not publish them.",

@@ -17,7 +17,7 @@ from coterie.cli.options import AsJson, Force, OriginalTable, Query, asked
 from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
-from coterie.report.writing import refuse_existing_audit
+from coterie.report.writing import AUDIT_FILES, refuse_existing
 
 LEVEL_STYLE = {
     Level.NOTHING: "#009E73",
@@ -84,7 +84,7 @@ def release_command(
 ) -> None:
     """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
     given = asked(locals(), "output", "force")
-    refuse_existing_audit(output, force=force)
+    refuse_existing(output, AUDIT_FILES, force=force)
     with spinner("Reading", quiet=as_json) as tell:
         audit = coterie.audit(**given, progress=tell)
     _write(audit, output, force=force, as_json=as_json)
@@ -114,7 +114,7 @@ def method_command(
 ) -> None:
     """Attack a method: its release of a population, and what many runs of it give away."""
     given = asked(locals(), "output", "force")
-    refuse_existing_audit(output, force=force)
+    refuse_existing(output, AUDIT_FILES, force=force)
     if (population is None) != (schema is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
     with spinner("Reading", quiet=as_json) as tell:

@@ -28,7 +28,7 @@ from coterie.comparison.grid import left_out
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
-from coterie.report.ranking import Best, best_cells, key_to_errors, ranking_measures, usual_measure
+from coterie.report.ranking import Best, best_cells, key_to_errors, ranking_measures
 
 _BAR = (
     TextColumn("{task.description}"),
@@ -54,7 +54,9 @@ def compare_command(
     ],
     epsilon: Annotated[str, Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder for results, figures and report.")],
-    k: Annotated[str, Option("--k", "-k", help="Records per group, separated by commas.")] = "",
+    k: Annotated[
+        str, Option("--k", "-k", help="Records per group, separated by commas. Default: by a public rule.")
+    ] = "",
     table: Annotated[
         str | None,
         Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
@@ -85,6 +87,10 @@ def compare_command(
         bool,
         Option("--risk/--no-risk", help="Attack the example releases too, and map risk against utility."),
     ] = True,
+    accept: Annotated[
+        str | None,
+        Option(help="Promises that the verdict may name beside those that hold: heuristic, refuted, none."),
+    ] = None,
     force: Annotated[
         bool, Option("--force", help="Start anew in a folder that holds another comparison.")
     ] = False,
@@ -94,7 +100,7 @@ def compare_command(
 
     Example: coterie compare people.csv -s schema.yaml -m dp-synthetic,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """
-    given = asked(locals(), "output", "risk")
+    given = asked(locals(), "output", "risk", "accept")
     given |= {
         "methods": listed(methods),
         "epsilon": listed(epsilon),
@@ -115,7 +121,9 @@ def compare_command(
         )
         # Of a long table this takes longer than the grid: no bar that says that nothing is left.
         with nullcontext() if as_json else errors.status(waiting):
-            said = coterie.write_report(found, output, audit_seconds=30 if risk else None)
+            said = coterie.write_report(
+                found, output, audit_seconds=30 if risk else None, accept=listed(accept or "")
+            )
         assert said is not None
     except KeyboardInterrupt:
         errors.print(
@@ -160,8 +168,7 @@ def compare_command(
         points.add_row("·", escape(point))
     console.print(points)
     console.print(_table(best))
-    for line in key_to_errors(best):
-        console.print(f"[dim]{escape(line)}[/]")
+    console.print(f"[dim]{escape(key_to_errors(best))}[/]")
     if said.top.as_evaluated:
         console.print(f"[dim]{escape(said.top.choice)}: {escape(said.top.as_evaluated)}.[/]")
     for warning in dict.fromkeys(warning for entry in best for warning in entry.warnings):
@@ -177,27 +184,33 @@ def compare_command(
         note("choosing k by looking at the data is itself a disclosure; --tune-on avoids it.")
 
 
+_OF_WHAT = {
+    1: ", lists",
+    2: ", weaker",
+}  # groups of `ranking.GROUPS`: what is proved, but not differential privacy of rows
+
+
 def _table(best: list[Best]) -> Table:
-    """Reads well on 80 columns: only the words may wrap, and what the errors are is said once, below."""
+    """Reads well on 80 columns: only the words may wrap. Promises are groups: errors of two groups are no rivals."""
     shown = Table(title="The best k of each method", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("ε", "method", "promise", "best k", "error"):
         justify: Literal["right", "left"] = "right" if heading in ("ε", "best k", "error") else "left"
         shown.add_column(heading, justify=justify, no_wrap=True)
     shown.add_column("in words")
-    usual, before = usual_measure(best), ""
+    before: tuple[str, int] | None = None
     for entry in best:
         epsilon = entry.cell.key[2]
-        if before not in ("", epsilon):
+        if before not in (None, (epsilon, entry.group)):
             shown.add_section()
         shown.add_row(
-            "" if epsilon == before else epsilon,
+            epsilon,
             entry.cell.method,
-            styled_status(entry.guarantee.status.value),
+            styled_status(entry.guarantee.status.value) + _OF_WHAT.get(entry.group, ""),
             str(entry.cell.k) if entry.cell.k > 1 else "–",
-            number(entry.error) + (" " if entry.measure == usual else "*"),
+            number(entry.error),
             entry.words,
         )
-        before = epsilon
+        before = epsilon, entry.group
     return shown
 
 

@@ -23,7 +23,10 @@ def dossier_command(
         Option(help="Folder of `coterie audit`. Default: one beside the release that names this release."),
     ] = None,
     evaluation: Annotated[
-        Path | None, Option(help="What `coterie evaluate --json` printed, as a file.")
+        Path | None,
+        Option(
+            help="Folder of `coterie evaluate --output`. Default: one beside the release that names this release."
+        ),
     ] = None,
     ledger: Annotated[Path | None, Option(help="The ledger that was charged.")] = None,
     title: Annotated[str | None, Option(help="What is released, in a few words.")] = None,
@@ -40,7 +43,7 @@ def dossier_command(
 ) -> None:
     """Write two printable pages about a release, as HTML and PDF, for whoever must sign it.
 
-    Example: coterie dossier out.csv --audit audit --title "Household survey 2026"
+    Example: coterie dossier out.csv --title "Household survey 2026" --for researchers
     """
     written = coterie.write_dossier(**asked(locals()))
     if as_json:

@@ -12,14 +12,25 @@ from rich.table import Table
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Bins, OriginalTable, Query, asked
+from coterie.auditing.attacks.finding import percent
+from coterie.cli.options import AsJson, Bins, Force, OriginalTable, Query, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
 from coterie.evaluation.measure import Measure, MeasureResult
+from coterie.report.writing import EVALUATION_FILES, refuse_existing
+from coterie.table.estimates import MEAN, EstimatePair
 
 NAMES = ", ".join(all_measures())
-MOST_ESTIMATES = 60
+MOST_ESTIMATES = 15
+MOST_WORST = 3
+HEADLINES = {
+    "one-way": "Distributions of single columns",
+    "two-way": "Tables of two columns",
+    "three-way": "Tables of three columns",
+    "associations": "Relations between two columns",
+    "models": "Regressions and classifiers",
+}
 MOST_CLASSES = 12  # listed in the table; --json has them all
 
 
@@ -50,19 +61,31 @@ def evaluate_command(
     train_share: Annotated[float, Option(help="Share of records that train the classifier.")] = 0.66,
     queries: Annotated[int, Option(help="How many random range counts to ask.")] = 1000,
     seed: Annotated[int, Option(help="For the queries and the classifier.")] = 0,
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", help="Folder for evaluation.json, which `coterie dossier` finds."),
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare a release with its original. The figures come from the original data: do not publish them.
 
     Example: coterie evaluate people.csv out.csv --schema schema.yaml
     """
-    given = asked(locals())
+    given = asked(locals(), "output", "force")
     given |= {"measures": listed(measures) if measures else None, "shuffled": True if shuffled else None}
+    if output is not None:
+        refuse_existing(output, EVALUATION_FILES, force=force)
     found = coterie.evaluate(**given)
+    if output is not None:
+        coterie.write_report(found, output, force=force)
     if as_json:
         print_json(found.to_dict())
-    else:
-        _print(found)
+        return
+    _print(found)
+    if output is not None:
+        place = escape(str(output / EVALUATION_FILES[0]))
+        console.print(f"Kept for the dossier: [bold]{place}[/] [bold #D55E00](do not publish)[/]")
 
 
 def _in_variances(result: MeasureResult, measure: Measure) -> str:
@@ -95,49 +118,99 @@ def _print_weighted(evaluation: Evaluation) -> None:
         table.add_column(title, justify="right")
     before, after = found.totals
     table.add_row("sum of weights", "", "", "", _figure(before), _figure(after))
-    if found.two_way is not None:
-        table.add_row("two-way", "distance", "", _figure(found.two_way), "", _figure(found.two_way_weighted))
-    for one in found.estimates[:MOST_ESTIMATES]:
+    for name, alone, by_weight in (
+        ("two-way", found.two_way, found.two_way_weighted),
+        ("associations", found.associations, found.associations_weighted),
+    ):
+        if alone is not None:
+            table.add_row(name, "distance", "", _figure(alone), "", _figure(by_weight))
+    moved = sorted(found.estimates, key=_moved, reverse=True)
+    for one in moved[:MOST_ESTIMATES]:
         figures = (one.original, one.released, one.original_weighted, one.released_weighted)
         table.add_row(escape(one.attribute), escape(one.of), *map(_figure, figures))
     console.print(table)
     if len(found.estimates) > MOST_ESTIMATES:
-        note(f"{len(found.estimates) - MOST_ESTIMATES} more estimates: --json has them all.")
+        note(
+            f"{len(found.estimates) - MOST_ESTIMATES} more estimates, which moved less: --json has them all."
+        )
 
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
+def _moved(one: EstimatePair) -> float:
+    """Relative to the original, and to half of what there is at most where it is a share."""
+    before, after = one.original_weighted, one.released_weighted
+    if before is None or after is None:
+        before, after = one.original, one.released
+    return abs(after - before) / max(abs(before), 0.5 if one.of != MEAN else 1e-300)
+
+
 def _print(found: Evaluation) -> None:
-    table = Table(
-        title="What the release is worth", caption=WARNING, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
+    """What it is worth in words, then the figures behind them; what cannot be taken in one line."""
+    known = all_measures()
+    console.print(f"[bold #D55E00]{WARNING}[/]")
+    words = found.words
+    for name, about in HEADLINES.items():
+        if name in words:
+            console.print(f"[bold]{about}[/]: {escape(words[name])}.")
+    _print_worst(found)
+    table = Table(title="The figures", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("measure", style="bold", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("how to read it", overflow="fold")
-    table.add_column("worst attribute or pairs, or classes", overflow="fold")
+    table.add_column("in words, or how to read it", overflow="fold")
+    table.add_column("worst", overflow="fold")
+    missed: dict[str, list[str]] = {}
     for name, result in found.measures.items():
-        measure = get_measure(name)
+        measure = known.get(name) or get_measure(name)
         if result.value is None:
-            table.add_row(name, "–", f"[#E69F00]not taken:[/] {escape(result.reason or '')}", "")
+            missed.setdefault(result.reason or "", []).append(name)
             continue
         worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
         shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else _classes(result)
         if "worst_pairs" in result.details:
+            entries = result.details["worst_pairs"][:MOST_WORST]
             shown = "\n".join(
-                f"{escape(' × '.join(entry['pair']))} ({entry['distance']:.3g})"
-                for entry in result.details["worst_pairs"]
+                f"{escape(' × '.join(entry['pair']))} ({entry['distance']:.2g})" for entry in entries
             )
         # As classes say it: what was reached of what could be, were nothing protected.
         bound = f" of {result.details['upper_bound']:.3f}" if "upper_bound" in result.details else ""
         meaning = measure.meaning + _in_variances(result, measure)
+        if name in words:
+            meaning = words[name].partition(";")[0]
+            if result.details.get("by_sampling"):
+                meaning += f" ({result.details['by_sampling']:.2g} is chance)"
         if "at random" in result.details.get("split", ""):
             meaning += f". Here {result.details['split']}"
         if not result.details.get("converged", True):
             meaning += ". Here the classifier stopped before it had settled: it might do better"
         table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
     console.print(table)
+    for reason, names in missed.items():
+        note(f"{', '.join(names)}: {reason}.", before="Not taken")
     _print_weighted(found)
-    for words in found.notes:
-        note(f"{words}.")
+    for rule in found.rules:
+        console.print(
+            f"Rule [bold]{escape(rule.rule)}[/]: broken by {percent(rule.before)} before, {percent(rule.after)} after."
+        )
+    for noticed in found.notes:
+        note(f"{noticed}.")
+
+
+def _print_worst(found: Evaluation) -> None:
+    """The answers and relations that are told worst, before and after."""
+    answers = found.measures.get("one-way")
+    pairs = found.measures.get("associations")
+    if answers is not None and answers.details.get("worst_answers"):
+        told = "; ".join(
+            f"{one['attribute']} = {one['answer']}: {percent(one['before'])} → {percent(one['after'])}"
+            for one in answers.details["worst_answers"][:MOST_WORST]
+        )
+        console.print(f"  Answers told worst: {escape(told)}.")
+    if pairs is not None and pairs.details.get("worst_pairs"):
+        told = "; ".join(
+            f"{' × '.join(one['pair'])} ({one['kind']}): {one['before']:.2f} → {one['after']:.2f}"
+            for one in pairs.details["worst_pairs"][:MOST_WORST]
+        )
+        console.print(f"  Relations told worst: {escape(told)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -103,6 +104,22 @@ def print_certificate(issued: str, status: str, lines: Iterable[tuple[str, str]]
         for heading, content in lines
     )
     console.print(Panel(text, title=f"Certificate of {escape(issued)}", expand=False))
+
+
+def next_steps(source: Any, released: Any, schema: Any, opening: str) -> None:
+    """The way from a release to a dossier that somebody signs."""
+    both = shlex.join([str(source), str(released), "--schema", str(schema)])
+    release = shlex.quote(str(released))
+    console.print(opening)
+    for command in (
+        f"coterie evaluate {both} --output checks",
+        f"coterie audit {both} --control OTHERS --output checks",
+        f"coterie dossier {release}",
+    ):
+        console.print(f"  {escape(command)}", soft_wrap=True)
+    console.print(
+        "[dim]OTHERS: people of the same population who are not in the table; without them, leave --control out.[/]"
+    )
 
 
 @contextmanager

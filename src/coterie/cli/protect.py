@@ -24,9 +24,10 @@ from coterie.cli.options import (
     SourceTable,
     asked,
 )
-from coterie.cli.output import console, errors, note, print_json, styled_status, warn
+from coterie.cli.output import console, errors, next_steps, note, print_json, styled_status, warn
 from coterie.methods.guarantee import beside_in_words
 from coterie.promise.posterior import DP, odds_in_words
+from coterie.table.address import is_database
 
 
 def protect_command(
@@ -146,6 +147,8 @@ def protect_command(
     ):
         written = coterie.publish(**{**given, "ledger": book or ledger}, progress=bars.show)
     _report(written, as_json=as_json)
+    if not as_json and engine == "local" and memory is None and not is_database(output):
+        _go_on(written, data, output, schema)
 
 
 @contextmanager
@@ -190,6 +193,18 @@ class _Bars(Progress):
             unit = "rows" if what == "Writing" else "attributes"
             self._tasks_by_name[what] = self.add_task(what, unit=unit)
         self.update(self._tasks_by_name[what], completed=done, total=total)
+
+
+def _go_on(written: coterie.Written, data: str, output: str, schema: Path) -> None:
+    """Before anybody publishes it."""
+    promise = written.certificate.guarantee
+    if promise.status == "proved" and promise.model == DP:
+        next_steps(data, output, schema, "Before you publish it:")
+    else:
+        warn(
+            "this release has no proved differential-privacy promise. `coterie recommend` names one that has; "
+            "`coterie audit` shows what an attacker gets from this one."
+        )
 
 
 def _report(written: coterie.Written, *, as_json: bool) -> None:

@@ -108,8 +108,8 @@ def compare(
         Names of methods (`list_methods()`).
     epsilon : number or iterable of numbers
         Total budgets.
-    k : int or iterable of int
-        Records per group.
+    k : int or iterable of int, optional
+        Records per group. Default: by a public rule; methods that state none have about √n.
     runs : int, default 10
         Runs per cell; the figures are their mean.
     seed : int, default 0

@@ -124,14 +124,14 @@ def run_grid(
     if schema.unit is not None:
         raise ParameterError(
             "A comparison takes every row for a person, and this schema names a unit.",
-            "With a unit there is one proved method, dp-synthetic: protect with it, then `coterie evaluate` the release.",
+            "`coterie recommend` tries dp-synthetic, the one proved method for units, with several ε and sizes of a unit.",
         )
     table, _ = to_arrow(data, schema)
     settings = settings or Settings()
     checked = check(table, schema)
     check_classes(checked, settings)
     check_scales(checked.columns.values())
-    planned, skipped = grid.plan(checked.records)
+    planned, skipped = grid.plan(checked.records, len(schema.protected))
     cells, too_dear = affordable(checked, schema, planned)
     synthetic = any(get_method(name).synthetic for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -67,13 +68,21 @@ class Grid:
     runs: int = 10
     seed: int = 0
 
-    def plan(self, records: int) -> tuple[list[Cell], list[Skipped]]:
-        """Cells in the order of work: all methods and ε of one k together. Impossible ones come back with a reason."""
+    def plan(self, records: int, attributes: int = 1) -> tuple[list[Cell], list[Skipped]]:
+        """Cells in the order of work: all methods and ε of one k together. Impossible ones come back with a reason.
+
+        A method with a public rule for k has the k of that rule, too. Without any k, others have about √n.
+        """
         cells: dict[Cell, None] = {}
         skipped: list[Skipped] = []
         epsilons = sorted(self.epsilons)
         for method in map(get_method, self.methods):
-            for k in (method.fixed_k,) if method.fixed_k else self.ks:
+            if method.public_k is not None:
+                for epsilon in epsilons:
+                    share = (epsilon - method.dependence(epsilon, attributes)) / attributes
+                    cells[Cell(method.name, method.check_k(None, records, share), epsilon)] = None
+            usual = () if method.public_k is not None else (max(method.minimum_k, math.isqrt(records)),)
+            for k in (method.fixed_k,) if method.fixed_k else self.ks or usual:
                 try:
                     method.check_k(k, records)
                 except ParameterError as error:
@@ -105,8 +114,6 @@ def make_grid(
     sizes = tuple(sorted(set(ks)))
     if any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in sizes):
         raise ParameterError("k is not a whole number from 1 up.", "Give for example 5, 10 and 50.")
-    if not sizes and not all(get_method(name).fixed_k for name in names):
-        raise ParameterError("No k was named.", "Give some, for example 5, 10 and 50.")
     if runs < 1:
         raise ParameterError("A cell needs at least one run.", "Give for example 10.")
     if seed < 0:

@@ -3,65 +3,40 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from coterie.comparison.compare import sample_schema, synthetic_sample
+from coterie.comparison.invented import trial_schema
+from coterie.comparison.trial import PromiseStrength, RecommendedRelease, Trial
 from coterie.errors import CoterieError, ParameterError, nearest
-from coterie.evaluation.evaluation import evaluate
+from coterie.evaluation.measure import DESTROYED
 from coterie.methods import get_method, list_methods
 from coterie.methods.guarantee import Status
-from coterie.promise.posterior import odds_in_words
-from coterie.publication.protect import protect
-from coterie.schema.attributes import Schema
+from coterie.promise.posterior import DP
+from coterie.promise.terms import forecast
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.document import as_schema
-from coterie.schema.exact import Number, brief, parse_epsilon
+from coterie.schema.exact import Number, as_text, brief, parse_epsilon
 from coterie.table.reading import as_table
 
 # What people do with released rows, and the measure that tells what it costs them. All of them mean the same for rows of
 # persons and for synthetic rows.
 PURPOSES = {
-    "distributions": ("jensen-shannon", "distributions of single columns"),
-    "relations": ("two-way", "tables of two columns"),
-    "models": ("two-way", "tables of two columns, on which regressions and classifiers rest"),
-    "rows": ("range-queries", "counts of people with several properties"),
+    "distributions": ("one-way", "distributions of single columns"),
+    "relations": ("associations", "relations between two columns"),
+    "models": ("models", "regressions and classifiers"),
+    "rows": ("three-way", "counts of people with several properties"),
 }
-# Up to which value a measure earns a word; above the last one the purpose is lost.
-_WORDS = {
-    "jensen-shannon": ((0.02, "close to the original"), (0.1, "changed in places"), (0.3, "clearly changed")),
-    "two-way": ((0.1, "close to the original"), (0.25, "changed in places"), (0.45, "clearly changed")),
-    "range-queries": ((0.1, "close to the original"), (0.5, "changed in places"), (2.0, "clearly changed")),
-}
+_FEWER = ("one-way", "two-way")  # of a table with one attribute, or with two
+STRENGTHS = ("1/2", "1", "2", "4")  # ε shown beside the one asked for
 _MOST_INVENTED = 20_000  # more records only make the figures better
 _FEWEST = 50
 _ACCEPTABLE = (Status.CONDITIONAL, Status.HEURISTIC, Status.REFUTED, Status.NONE)
-
-
-def in_words(measure: str, value: float) -> str:
-    """The word for an error, by the stated thresholds."""
-    return next((word for most, word in _WORDS[measure] if value <= most), "destroyed")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RecommendedRelease:
-    """One way to release the table, and what it would cost: measured on invented people."""
-
-    method: str
-    status: str
-    promise: str
-    error: float
-    words: str
-    k: int | None
-
-    def __repr__(self) -> str:
-        return f"<RecommendedRelease {self.method}: {self.status}, {self.words} ({self.error:.3g})>"
+_SAVED = 0.8
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,20 +50,23 @@ class Recommendation:
     invented: int
     best: RecommendedRelease
     runner_up: RecommendedRelease | None
+    strengths: tuple[PromiseStrength, ...]
+    at_most: int | None  # of the privacy unit: the one to write into the schema
+    units: Mapping[int, float]  # what was tried for it, and the distance of two-way tables
     avoid: Mapping[str, str]  # methods, and why not
     notes: tuple[str, ...]
     command: str
     python: str
 
     def __repr__(self) -> str:
-        return f"<Recommendation for {self.purpose}: {self.best.method} at ε = {self.epsilon}, {self.best.words}>"
+        return f"<Recommendation for {self.purpose}: {self.best.choice}, {self.best.words}>"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
-        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("best", "runner_up"):
-            choice = plain[name]
-            plain[name] = choice and {field: getattr(choice, field) for field in RecommendedRelease.__slots__}
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        plain |= {name: plain[name] and asdict(plain[name]) for name in ("best", "runner_up")}
+        plain["strengths"] = [asdict(one) for one in self.strengths]
+        plain["units"] = {str(size): error for size, error in self.units.items()}
         return {**plain, "avoid": dict(self.avoid), "notes": list(self.notes)}
 
 
@@ -99,7 +77,11 @@ def recommend(
     purpose: str = "relations",
     epsilon: Number = 1,
     records: int | None = None,
+    unit_size: float | None = None,
+    target: str | None = None,
     accept: str | Sequence[str] = (),
+    pure: bool = False,
+    beside: Sequence[Number] = STRENGTHS,
     table: str | None = None,
     query: str | None = None,
 ) -> Recommendation:
@@ -121,8 +103,16 @@ def recommend(
     records : int, optional
         About how many records there are, from public knowledge. Needed where the schema declares a privacy unit: the number
         of rows is private then.
+    unit_size : float, optional
+        How many rows a unit has on average, from public knowledge (a census). With it `at_most` of the unit is chosen, too.
+    target : str, optional
+        The attribute that readers will predict.
     accept : str or sequence of str, optional
         Promises to consider beside proved ones, by name: "conditional", "heuristic", "refuted" or "none".
+    pure : bool, default False
+        Consider no δ.
+    beside : sequence of numbers, default (0.5, 1, 2, 4)
+        Other ε to show beside the one asked for; none where it is empty.
     table, query : str, optional
         Table or query, where `data` has several.
 
@@ -134,7 +124,8 @@ def recommend(
     Raises
     ------
     ParameterError
-        If the purpose or an accepted promise is unknown, or the number of records is not known.
+        If the purpose or an accepted promise is unknown, the number of records is not known, or no method keeps its promise
+        with this schema (because bounds were taken from the data, say).
     SchemaError
         If the schema is incomplete.
 
@@ -150,61 +141,43 @@ def recommend(
     accepted = _accepted(accept)
     budget = parse_epsilon(epsilon)
     described = as_schema(schema)
-    known = _records(data, described, records, table, query)
-    invented = min(known, _MOST_INVENTED)
-    rest = sample_schema(described)
-    rows = _related(synthetic_sample(rest, invented))
-    measure, meaning = PURPOSES[purpose]
-    tried, avoid = [], {}
-    for name, about in list_methods().items():
-        status = Status(about["status"])
-        if status is not Status.PROVED and status not in accepted:
-            avoid[name] = f"{status.value}: {about['why']}"
-            continue
-        if not get_method(name).adds_noise and Status.NONE not in accepted:
-            avoid[name] = "no noise: k-anonymity does not limit what an attacker with knowledge can learn"
-            continue
-        if purpose != "distributions" and get_method(name).synthesis is not None:
-            avoid[name] = "sorted lists of single columns, not rows"
-            continue
-        try:
-            tried.append(_tried(name, rows, rest, budget, measure))
-        except CoterieError as error:
-            avoid[name] = f"does not fit this table: {error.problem}"
-    if not tried:
+    if target is not None and target not in [attribute.name for attribute in described.protected]:
         raise ParameterError(
-            "No method with an accepted promise fits this table.", "See `coterie methods`, and --accept."
+            f"The target '{target}' is no protected attribute.",
+            nearest(target, [attribute.name for attribute in described.protected]),
         )
-    tried.sort(key=lambda choice: choice.error)  # all have a promise that is proved, or accepted by name
-    best = tried[0]
-    text = brief(budget)
-    k = "" if best.k is None else f" --k {best.k}"
-    notes = [
-        f"Tried on {invented:,} invented people with your columns, for {meaning}; a real table may differ.",
-        *_unit_notes(described),
-    ]
-    if best.words == "destroyed":
-        notes.append(
-            "Even the best release loses what you want it for. Publish statistics instead (`coterie stats`), or "
-            "protect fewer columns."
-        )
-    named = schema if isinstance(schema, str | Path) else "schema.yaml"
-    source = data if isinstance(data, str | Path) else "data.csv"
+    known = _records(data, described, records, table, query)
+    measure = PURPOSES[purpose][0]
+    if (width := len(trial_schema(described).protected)) == 1 or (purpose == "rows" and width == 2):
+        measure = _FEWER[width - 1]
+    trial = Trial.of(described, min(known, _MOST_INVENTED), unit_size, measure, target)
+    units: dict[int, float] = {}
+    if described.unit is not None and unit_size is not None:
+        units = trial.try_units(budget, unit_size)
+        trial = trial.with_at_most(min(units, key=units.__getitem__))
+    tried, avoid = _tried(trial, accepted, budget, known, rows_only=purpose != "distributions", pure=pure)
+    best = _best(tried)
+    others = [choice for choice in tried if choice is not best]
+    if best.status != Status.PROVED:  # somebody accepted less: what a proof would cost stands beside it
+        others = [choice for choice in others if choice.status == Status.PROVED] or others
+    runner_up = min(others, key=_rank, default=None)
+    strengths = trial.strengths(best, sorted({*map(parse_epsilon, beside), budget}) if beside else ())
+    notes = _notes(trial, best, tried, strengths, unit_size, PURPOSES[purpose][1])
     return Recommendation(
         purpose=purpose,
-        measure=measure,
-        epsilon=text,
+        measure=trial.measure,
+        epsilon=brief(budget),
         records=known,
-        invented=invented,
+        invented=trial.records,
         best=best,
-        runner_up=tried[1] if len(tried) > 1 else None,
+        runner_up=runner_up,
+        strengths=strengths,
+        at_most=None if trial.schema.unit is None else trial.schema.unit.at_most,
+        units=units,
         avoid=avoid,
-        notes=tuple(notes),
-        command=f"coterie protect {source} --schema {named} --method {best.method} --epsilon {text}{k} --output out.csv",
-        python=(
-            f'coterie.protect(table, schema, method="{best.method}", epsilon="{text}"'
-            f'{"" if best.k is None else f", k={best.k}"}).write("out.csv")'
-        ),
+        notes=notes,
+        command=_command(data, schema, best, target, table, query),
+        python=_python(best, target),
     )
 
 
@@ -231,35 +204,155 @@ def _records(data: Any, schema: Schema, records: int | None, table: str | None, 
     return known
 
 
-def _tried(name: str, rows: pa.Table, schema: Schema, epsilon: Fraction, measure: str) -> RecommendedRelease:
-    method = get_method(name)
-    k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(rows.num_rows))
-    release = protect(rows, schema, method=name, epsilon=epsilon if method.adds_noise else None, k=k, seed=1)
-    found = evaluate(rows, release.data, schema, measures=[measure], shuffled=True).measures[measure]
-    error = math.inf if found.value is None else float(found.value)
-    promise = odds_in_words(release.guarantee)
-    status = list_methods()[name]["status"]
-    return RecommendedRelease(name, str(status), promise, error, in_words(measure, error), k)
+def _tried(
+    trial: Trial, accepted: set[Status], epsilon: Fraction, records: int, *, rows_only: bool, pure: bool
+) -> tuple[list[RecommendedRelease], dict[str, str]]:
+    """All choices whose promise is proved for this very schema, or accepted by name; and why not the others."""
+    tried: list[RecommendedRelease] = []
+    avoid: dict[str, str] = {}
+    weakened = ""
+    for name, about in list_methods().items():
+        method, known = get_method(name), Status(about["status"])
+        if known is not Status.PROVED and known not in accepted:
+            avoid[name] = f"{known.value}: {about['why']}"
+            continue
+        if rows_only and method.synthesis is not None:
+            avoid[name] = "sorted lists of single columns, not rows"
+            continue
+        k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))
+        try:
+            for delta in (None, _delta(records)) if method.whole_table is not None and not pure else (None,):
+                guarantee = forecast(trial.described, method, epsilon, k, delta=delta)
+                if guarantee.status is Status.PROVED and guarantee.model != DP:
+                    if Status.NONE not in accepted:
+                        avoid[name] = (
+                            "no noise: k-anonymity does not limit what an attacker with knowledge can learn"
+                        )
+                        break
+                elif guarantee.status is not Status.PROVED and guarantee.status not in accepted:
+                    known = Status(about["status"])
+                    avoid[name] = f"{guarantee.status.value}: {about['why']}"
+                    if known is Status.PROVED:
+                        weakened = avoid[name] = (
+                            f"{guarantee.status.value} with this schema: {guarantee.label}"
+                        )
+                    break
+                tried.append(trial.released(name, epsilon, delta, k, guarantee))
+        except CoterieError as error:
+            avoid[name] = f"does not fit this table: {error.problem}"
+    if not tried:
+        named = [attribute.name for attribute in trial.described.protected if attribute.from_data]
+        if named:
+            raise ParameterError(
+                "No method keeps a proved promise with this schema: bounds or labels came from the data "
+                f"({', '.join(named[:6])}{' …' if len(named) > 6 else ''}).",
+                "Declare them from public knowledge, or say why they are public (`public_because`): see "
+                "docs/how-to/describe-a-table.md.",
+            )
+        raise ParameterError(
+            f"No method with an accepted promise fits this table. {weakened}".rstrip(),
+            "See `coterie methods`, and --accept.",
+        )
+    return tried, avoid
 
 
-def _related(rows: pa.Table) -> pa.Table:
-    """The invented columns with relations between them: each is sorted along half of a common score."""
-    draw = np.random.Generator(np.random.PCG64(7))
-    common = draw.normal(size=rows.num_rows)
-    columns = {}
-    for name in rows.column_names:
-        column = rows[name].combine_chunks()
-        place = np.argsort(np.argsort(common + draw.normal(size=rows.num_rows)))
-        columns[name] = column.take(pc.sort_indices(column)).take(pa.array(place))
-    return pa.table(columns)
+def _delta(records: int) -> str:
+    """Public, and far below one over the number of records."""
+    return as_text(Fraction(1, 10 ** (len(str(records)) + 2)))
 
 
-def _unit_notes(schema: Schema) -> list[str]:
-    if schema.unit is None:
-        return [
-            "Every row counts as one person. If people or households have several rows, declare `unit:` first."
-        ]
-    return [
-        f"at_most is {schema.unit.at_most}. The noise grows with it: choose it near the typical size of a "
-        f"{schema.unit.column}, from public knowledge, not the largest."
+def _rank(choice: RecommendedRelease) -> float:
+    """Whatever rows are for, their distributions must be right, too: among the useless the least useless comes first."""
+    return choice.error + choice.accuracy.one_way
+
+
+def _best(tried: Sequence[RecommendedRelease]) -> RecommendedRelease:
+    """The least error among pure promises. One with a δ is weaker: only where it saves a word, or a fifth of the error."""
+    pure = min([choice for choice in tried if choice.delta is None] or tried, key=_rank)
+    weaker = min(tried, key=_rank)
+    saves = weaker.words != pure.words or weaker.error <= _SAVED * pure.error
+    return weaker if weaker.delta is not None and saves else pure
+
+
+def _notes(
+    trial: Trial,
+    best: RecommendedRelease,
+    tried: Sequence[RecommendedRelease],
+    strengths: Sequence[PromiseStrength],
+    unit_size: float | None,
+    meaning: str,
+) -> tuple[str, ...]:
+    notes = [
+        f"Tried on {trial.records:,} invented people with your columns, for {meaning}: no value of your table was read. "
+        "A real table may be easier or harder; measure it with `coterie evaluate`."
     ]
+    if best.delta is not None:
+        pure = next(one for one in tried if (one.method, one.delta) == (best.method, None))
+        notes.append(
+            f"δ = {best.delta} is the probability with which the promise may be exceeded. Without it (pure ε-DP) the error "
+            f"would be {pure.error:.2g} instead of {best.error:.2g}: {pure.words}."
+        )
+    if best.words == DESTROYED:
+        enough = next((one for one in strengths if one.words != DESTROYED), None)
+        more = "" if enough is None else f"use ε = {enough.epsilon} if a weaker promise will do, or "
+        notes.append(
+            f"Even the best release loses what you want it for: {more}protect fewer columns, or publish statistics instead "
+            "(`coterie stats`)."
+        )
+    kept = trial.described.with_role(Role.KEEP)
+    if kept:
+        notes.append(
+            f"No promise covers {kept[0].name}, which is kept as it is: protect it, or leave it out."
+        )
+    unit = trial.schema.unit
+    if unit is None:
+        notes.append(
+            "Every row counts as one person. If people or households have several rows, declare `unit:` first."
+        )
+    elif unit_size is None:
+        notes.append(
+            f"at_most = {unit.at_most}, as your schema says. Noise grows with it, so the typical size of a {unit.word} is "
+            "better than the largest: say the average, from public knowledge, with --unit-size, and it is chosen for you."
+        )
+    else:
+        notes.append(
+            f"Of a {unit.word} with more than {unit.at_most} rows, {unit.at_most} are used, by a keyed choice. at_most was "
+            f"chosen for an average of {unit_size:g}, not from your table."
+        )
+    return tuple(notes)
+
+
+def _command(
+    data: Any, schema: Any, best: RecommendedRelease, target: str | None, table: str | None, query: str | None
+) -> str:
+    words = ["coterie", "protect", str(data) if isinstance(data, str | Path) else "data.csv"]
+    words += ["--schema", str(schema) if isinstance(schema, str | Path) else "schema.yaml"]
+    words += ["--method", best.method]
+    if get_method(best.method).adds_noise:
+        words += ["--epsilon", best.epsilon]
+    options = {
+        "--delta": best.delta,
+        "--k": best.k,
+        "--target": target if get_method(best.method).whole_table is not None else None,
+        "--table": table,
+        "--query": query,
+    }
+    for name, value in options.items():
+        words += [] if value is None else [name, str(value)]
+    return shlex.join([*words, "--output", "out.csv"])
+
+
+def _python(best: RecommendedRelease, target: str | None) -> str:
+    method = get_method(best.method)
+    given = {
+        "epsilon": best.epsilon if method.adds_noise else None,
+        "delta": best.delta,
+        "k": best.k,
+        "target": target if method.whole_table is not None else None,
+    }
+    told = "".join(
+        f", {name}={value if name == 'k' else repr(value).replace(chr(39), chr(34))}"
+        for name, value in given.items()
+        if value is not None
+    )
+    return f'coterie.publish(table, schema, "out.csv", method="{best.method}"{told})'

@@ -117,11 +117,12 @@ def protect_table(
     table = bounded_units(table, schema, sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit"))
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
-    records = known_records(checked.records, budget, sampler)
+    records = known_records(checked.records, budget, sampler, rows)
     shuffle = shuffle or schema.unit is not None
     k = recipe.check_k(k, records, budget.mean)
     rules = RowRules.of(schema, checked.columns) if recipe.whole_table is not None else None
-    paid = pay_for_bounds(checked, schema, budget.shares, sampler, records, budget.rows_per_unit)
+    noisy = None if schema.unit is None else records
+    paid = pay_for_bounds(checked, schema, budget.shares, sampler, noisy, budget.rows_per_unit)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
     margins = raking.margins_of(schema, checked.columns) if schema.totals is not None else []

@@ -28,6 +28,9 @@ from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 MOST_ROWS = 10**10  # that can be asked for, in any engine
+_UNSURE = (
+    10**6
+)  # standard deviation of the noise on a private number of rows, at most: as many rows would be drawn
 _BYTES_PER_VALUE = 8  # of rows in memory
 
 
@@ -102,11 +105,19 @@ def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
     return Accountant(whole, Currency.EPSILON, sampler, budget.rows_per_unit)
 
 
-def known_records(records: int, budget: Budget, sampler: Sampler) -> int:
-    """How many records everybody may know there are: all, or what one noisy count says where a unit's rows are private."""
+def known_records(records: int, budget: Budget, sampler: Sampler, rows: int | None = None) -> int:
+    """How many records everybody may know there are: all, or what one noisy count says where a unit's rows are private.
+
+    Noise that would make a table of many millions of rows out of any table is refused before anything is read.
+    """
     if budget.counting == 0:
         return records
     accountant = _counting_account(budget, sampler)
+    if rows is None and accountant.deviation(1, 1.0, 1.0) > _UNSURE:
+        raise ParameterError(
+            f"Nobody could tell how many rows there are: the noise on their number would be above {_UNSURE:,}.",
+            "Raise epsilon, or say how many rows to draw (--rows).",
+        )
     # A unit's rows all count, or none of them: sensitivity 1 for each row.
     count = accountant.noisy_vector(np.array([records]), 1, 1, Fraction(1), "coterie: number of records")
     return max(1, round(float(count.values[0])))
@@ -130,8 +141,9 @@ def better_known_records(records: int, budget: Budget, drawn: Drawn, sampler: Sa
     readings = [part.reading for released in drawn.model.distributions for part in released.parts]
     readings += drawn.model.readings.values()
     totals = np.array([records, *(reading.values.sum() for reading in readings)])
-    noise = np.array([first**2, *(reading.deviation**2 * reading.values.size for reading in readings)])
-    return max(1, round(float((totals / noise).sum() / (1 / noise).sum())))
+    noise = np.array([first, *(reading.deviation * math.sqrt(reading.values.size) for reading in readings)])
+    weights = (noise.min() / noise) ** 2
+    return max(1, round(float(weights @ totals / weights.sum())))
 
 
 def check_room(method: Method, schema: Schema, rows: int | None) -> None:
@@ -188,7 +200,8 @@ def drawn_from(
     rules: RowRules | None = None,
 ) -> tuple[Drawn, Budget]:
     """The model of `count` records, and how the budget was shared out. `columns` are read for what they declare."""
-    budget.check_records(count)
+    if budget.counting == 0:  # a noisy number refuses nothing: what was drawn is to be paid for
+        budget.check_records(count)
     names, described = list(columns), list(columns.values())
     accountant = accountant_of(budget, sampler)
     parts = whole.parts(count, list(budget.shares.values()), accountant, target=target is not None)

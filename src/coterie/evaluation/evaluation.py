@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from coterie.errors import CoterieError
-from coterie.evaluation import all_measures, get_measure
+from coterie.evaluation import all_measures, associations, get_measure, two_way
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
-from coterie.evaluation.two_way import distances
-from coterie.methods import get_method
+from coterie.evaluation.tables import UNWEIGHTED
+from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.publication.release import Release
 from coterie.registry import failure
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.schema.frame_kind import to_kind
+from coterie.table.columns.places import as_rows
 from coterie.table.estimates import EstimatePair, compared
 from coterie.table.reading import as_table
 
@@ -32,9 +34,21 @@ class WeightedComparison:
 
     weight: str  # the column
     totals: tuple[float | None, float]
-    two_way: float | None  # as the measure `two-way`, but without the weight itself …
+    # As the measures `two-way` and `associations`, but without the weight itself …
+    two_way: float | None
+    associations: float | None
     two_way_weighted: float | None  # … and with records counted by it
+    associations_weighted: float | None
     estimates: tuple[EstimatePair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleViolations:
+    """How often a rule of the schema is broken, as a share of the rows."""
+
+    rule: str
+    before: float
+    after: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,11 +63,20 @@ class Evaluation:
         What was noticed when the two tables were brought together.
     weighted : WeightedComparison or None
         Estimates by the weight beside those without, where the schema has a weight.
+    rules : tuple of RuleViolations
+        Of each rule of the schema, before and after.
+    release_digest : str or None
+        SHA-256 on the certificate of the release, where there is one.
+    made : str
+        When, UTC.
     """
 
     measures: dict[str, MeasureResult]
     notes: tuple[str, ...]
     weighted: WeightedComparison | None = None
+    rules: tuple[RuleViolations, ...] = ()
+    release_digest: str | None = None
+    made: str = ""
 
     def __repr__(self) -> str:
         values = {name: found.value for name, found in self.measures.items() if found.value is not None}
@@ -61,10 +84,21 @@ class Evaluation:
         left = len(self.measures) - len(values)
         return f"<Evaluation: {told}{', …' if len(values) > 4 else ''}; {left} not taken>"
 
+    @property
+    def words(self) -> dict[str, str]:
+        """By measure: what its figure means, by the thresholds that the measure states; and what is destroyed."""
+        known = all_measures()
+        told = {name: known[name].told(found) for name, found in self.measures.items() if name in known}
+        return {name: words for name, words in told.items() if words}
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "warning": WARNING,
+            "made": self.made,
+            "release_digest": self.release_digest,
             "notes": list(self.notes),
+            "words": self.words,
+            "rules": [asdict(rule) for rule in self.rules],
             "measures": {name: found.to_dict() for name, found in self.measures.items()},
             **({} if self.weighted is None else {"weighted": asdict(self.weighted)}),
         }
@@ -175,11 +209,12 @@ def evaluate(
     chosen = [one if isinstance(one, Measure) else get_measure(one) for one in asked]
     schema = as_schema(schema)
     rows = released.table if isinstance(released, Release) else released
+    certificate = _certificate(released)
     pair = bring_together(
         as_table(original, schema, table=table, query=query),
         as_table(rows, schema.of_release),
         schema,
-        shuffled=_unlinked(released) if shuffled is None else shuffled,
+        shuffled=_unlinked(certificate) if shuffled is None else shuffled,
     )
     found: dict[str, MeasureResult] = {}
     for measure in chosen:
@@ -189,7 +224,14 @@ def evaluate(
             found[measure.name] = _computed(measure, pair, settings)
         if progress:
             progress(measure.name)
-    return Evaluation(found, pair.notes, _weighted(pair, schema, settings))
+    return Evaluation(
+        found,
+        pair.notes,
+        _weighted(pair, schema, settings),
+        _rules(pair, schema),
+        None if certificate is None else certificate.release.digest.value,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 def _weighted(pair: Pair, schema: Schema, settings: Settings) -> WeightedComparison | None:
@@ -197,15 +239,36 @@ def _weighted(pair: Pair, schema: Schema, settings: Settings) -> WeightedCompari
         return None
     before, after = pair.weights
     name = schema.weight.name
-    tables = None
-    if before is not None:
-        tables = [distances(pair, settings, by, (name,)).value for by in ((None, None), pair.weights)]
+
+    def distance(of: Callable[..., MeasureResult]) -> tuple[float | None, float | None]:
+        if before is None:
+            return None, None
+        alone, by_weight = (of(pair, settings, by, (name,)).value for by in (UNWEIGHTED, pair.weights))
+        return alone, by_weight
+
+    tables, relations = distance(two_way.of_pairs), distance(associations.of_pairs)
     return WeightedComparison(
         weight=name,
         totals=(None if before is None else float(before.sum()), float(after.sum())),
-        two_way=None if tables is None else tables[0],
-        two_way_weighted=None if tables is None else tables[1],
+        two_way=tables[0],
+        associations=relations[0],
+        two_way_weighted=tables[1],
+        associations_weighted=relations[1],
         estimates=tuple(compared(pair.original, pair.released, pair.weights, name)),
+    )
+
+
+def _rules(pair: Pair, schema: Schema) -> tuple[RuleViolations, ...]:
+    """Rules are public; how often the original breaks them is not."""
+    rules = schema.edit_rules
+    if not rules or not set(rules.columns) <= set(pair.original):
+        return ()
+    before, after = (
+        as_rows({name: columns[name] for name in rules.columns}) for columns in (pair.original, pair.released)
+    )
+    return tuple(
+        RuleViolations(rule.text, float(rule.violated(before).mean()), float(rule.violated(after).mean()))
+        for rule in rules.all
     )
 
 
@@ -219,15 +282,21 @@ def _computed(measure: Measure, pair: Pair, settings: Settings) -> MeasureResult
         return MeasureResult(None, reason=failure(error))
 
 
-def _unlinked(released: Any) -> bool:
-    """Whether the release, or a certificate that lies beside it, says that its rows are shuffled or synthetic."""
+def _certificate(released: Any) -> Certificate | None:
+    """The one of the release, or that lies beside it."""
     try:
         if isinstance(released, Release):
-            certificate = released.certificate
-        elif isinstance(released, str | Path):
-            certificate = Certificate.from_json(Path(f"{released}.certificate.json").read_bytes())
-        else:
-            return False
-        return certificate.release.shuffled or get_method(certificate.method).synthetic
+            return released.certificate
+        if isinstance(released, str | Path):
+            return Certificate.from_json(Path(f"{released}.certificate.json").read_bytes())
     except (OSError, CoterieError):
+        pass
+    return None
+
+
+def _unlinked(certificate: Certificate | None) -> bool:
+    """Whether the rows are said to be shuffled or synthetic."""
+    if certificate is None:
         return False
+    method = all_methods().get(certificate.method)
+    return certificate.release.shuffled or (method is not None and method.synthetic)

@@ -188,4 +188,5 @@ MEASURE = Measure(
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, drawn=_drawn),
     rank=30,
+    words=((0.02, "close to the original"), (0.06, "changed in places"), (0.2, "clearly changed")),
 )

@@ -340,6 +340,9 @@ class ByAttribute:
         return MeasureResult(float(self.combine(np.array(list(found.values())))), found)
 
 
+DESTROYED = "destroyed"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Measure:
     """What a release is worth in one respect. Either `attribute` or `table` says how it is computed."""
@@ -355,9 +358,40 @@ class Measure:
     higher_is_better: bool = False
     # More than all else: a grid takes it only where rows are synthetic, or where it is named.
     costly: bool = False
+    # Up to which value each word holds, the best first; beyond the last one the release is DESTROYED in this respect.
+    words: tuple[tuple[float, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"<Measure {self.name}: {self.title}>"
+
+    def word(self, value: float, by_sampling: float = 0.0) -> str:
+        """The word for a value, by the stated thresholds; "" where there are none.
+
+        `by_sampling` is what as many rows drawn at random from the original itself would cost: nobody's fault.
+        """
+        if not self.words:
+            return ""
+        return next((word for most, word in self.words if value - by_sampling <= most), DESTROYED)
+
+    def told(self, result: MeasureResult) -> str:
+        """The word for a result, and by name what is worse than that: a good mean hides nobody's loss."""
+        if result.value is None or not self.words:
+            return ""
+        word = self.word(result.value, result.details.get("by_sampling", 0.0))
+        worse = self.destroyed(result) if word != DESTROYED else []
+        return f"{word}; destroyed: {shortened(worse, 5)}" if worse else word
+
+    def destroyed(self, result: MeasureResult) -> list[str]:
+        """The attributes or pairs, the worst first, of which nothing is left to use."""
+        entries = result.details.get("worst_pairs")
+        if entries is None:
+            ranked = sorted(result.attributes.items(), key=lambda entry: -entry[1])
+            return [name for name, value in ranked if self.word(value) == DESTROYED]
+        return [
+            " × ".join(entry["pair"])
+            for entry in entries
+            if self.word(entry["distance"], entry.get("by_sampling", 0.0)) == DESTROYED
+        ]
 
     def compute(self, pair: Pair, settings: Settings) -> MeasureResult:
         if self.attribute is not None:

@@ -60,4 +60,5 @@ MEASURE = Measure(
     needs_linkage=False,
     table=_compute,
     rank=50,
+    words=((0.1, "close to the original"), (0.3, "changed in places"), (1.0, "clearly changed")),
 )

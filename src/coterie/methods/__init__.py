@@ -73,7 +73,7 @@ def list_methods() -> Methods:
     >>> methods["laplace"]["status"]
     'proved'
     >>> [name for name, method in methods.items() if method["status"] == "proved"][:1]
-    ['laplace']
+    ['dp-synthetic']
     """
     return Methods()
 

@@ -32,7 +32,7 @@ METHOD = Method(
         "among tables (2). Each reading is paid for before it is drawn; rows are drawn from the noisy numbers alone."
     ),
     attack=NOTHING_TO_LINK,
-    rank=19,
+    rank=5,  # first: the one that guided paths lead to
     fixed_k=1,
     whole_table=WholeTable(),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import http.client
 import io
+import lzma
 import os
 import urllib.error
 import urllib.request
@@ -13,13 +15,15 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from coterie.errors import DataError, OutputError
-from coterie.papers.r_file import LARGEST, data_frame
+from coterie.errors import DataError, MissingExtra, OutputError
 from coterie.publication.staging import stage_bytes
+from coterie.table.r_files import read_r
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 # Addresses of a commit, not of a branch: what they serve cannot change.
@@ -28,6 +32,7 @@ _SDC_SETS = (
     "https://raw.githubusercontent.com/francasino/SDC_datasets/b988a009692cc26b71f789550c63869b85a83b5a"
 )
 _LANTZ = "https://raw.githubusercontent.com/stedy/Machine-Learning-with-R-datasets/ff933238d9c30da179b7e3ad4b6ca938d67efc53"
+LARGEST = 1 << 24  # bytes: a hundred times the tables of the papers
 _ADULT_COLUMNS = (
     "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,"
     "capital-gain,capital-loss,hours-per-week,native-country,income"
@@ -64,12 +69,36 @@ def _adult(content: bytes) -> str:
 
 def _census_from_r(content: bytes) -> str:
     """R may keep whole numbers as reals; its own write.csv() prints both alike, and so does this."""
-    table = data_frame(content, "CASCrefmicrodata")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "served.rda"
+        path.write_bytes(_unpacked(content))
+        try:
+            table = read_r(path, table="CASCrefmicrodata")
+        except DataError:  # its words name the temporary file
+            raise DataError("It holds no data frame CASCrefmicrodata.", "Look at it by hand.") from None
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     lines = [
         ",".join(str(int(x) if isinstance(x, float) and x.is_integer() else x) for x in row) for row in rows
     ]
     return "\n".join([",".join(table.column_names), *lines]) + "\n"
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What comes over a network may not grow beyond the limit when it is unpacked."""
+    opened: Any = None
+    if content.startswith(b"\x1f\x8b"):
+        opened = zlib.decompressobj(wbits=31)
+    elif content.startswith(b"BZh"):
+        opened = bz2.BZ2Decompressor()
+    elif content.startswith(b"\xfd7zXZ\x00"):
+        opened = lzma.LZMADecompressor(memlimit=1 << 28)  # R's own setting needs a quarter of this
+    try:
+        plain: bytes = opened.decompress(content, LARGEST + 1) if opened else content
+    except (zlib.error, lzma.LZMAError, OSError):
+        raise DataError("It cannot be unpacked.", "Look at it by hand.") from None
+    if len(plain) > LARGEST:
+        raise DataError(f"It is larger than {LARGEST >> 20} MiB when unpacked.", "Look at it by hand.")
+    return plain
 
 
 def _text(content: bytes) -> str:
@@ -204,7 +233,7 @@ def _fetched(url: str, convert: Callable[[bytes], str], data_set: DataSet) -> by
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
         raise DataError(f"{url} cannot be reached ({reason}).", "Try again later.") from None
-    except DataError as error:
+    except (DataError, MissingExtra) as error:
         raise DataError(f"{url} serves something else. {error.problem}", error.advice) from None
     if hashlib.sha256(content).hexdigest() != data_set.sha256:
         raise DataError(

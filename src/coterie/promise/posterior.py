@@ -190,6 +190,13 @@ def release_warnings(
                 proved.append(Fraction(statement.value))
     if max(proved) > LARGE:
         found.append(too_large(max(proved)))
+    if (
+        promise.delta is not None and Fraction(promise.delta) * records >= 1
+    ):  # only where n is private: else refused
+        found.append(
+            f"δ = {_short(Fraction(promise.delta))} is not below one over the number of records: such a δ permits "
+            "publishing a random person's record in full; choose one far below it"
+        )
     return tuple(found)
 
 

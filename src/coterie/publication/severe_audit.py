@@ -18,13 +18,18 @@ SEVERE = "severe risk"
 
 def recorded_audits(folder: Path) -> list[dict[str, Any]]:
     """Those that lie in a folder, or in a folder inside it; the latest last."""
+    return [one for one in recorded(folder, "audit.json") if isinstance(one.get("level"), str)]
+
+
+def recorded(folder: Path, name: str) -> list[dict[str, Any]]:
+    """JSON documents of such a name in a folder, or in a folder inside it; the latest last."""
     found = []
-    for path in (*folder.glob("audit.json"), *folder.glob("*/audit.json")):
+    for path in (*folder.glob(name), *folder.glob(f"*/{name}")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # somebody else's file
-        if isinstance(content, dict) and isinstance(content.get("level"), str):
+        if isinstance(content, dict):
             found.append(content)
     return sorted(found, key=lambda one: str(one.get("made", "")))
 

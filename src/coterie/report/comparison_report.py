@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,45 +22,48 @@ from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes
 from coterie.report.charts import Figure, RiskPoint, number, risk_utility_map
 from coterie.report.charts.figure import page_style, script
-from coterie.report.examples import example_releases, risk_points, shown, whole_rows
+from coterie.report.examples import ORIGINAL, example_releases, risk_points, shown, whole_rows
 from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
 from coterie.report.ranking import (
+    GROUPS,
     UNITS,
     Best,
     Verdict,
     best_cells,
-    common_yardstick,
-    is_synthetic,
     key_to_errors,
-    usual_measure,
     verdict,
     yardstick,
 )
 from coterie.schema.exact import as_text
 
-FIGURES = {"error-by-k", "error-heatmap", "distribution-error-by-k"}
-FIGURES |= {"distributions", "correlations", "risk-utility"}
+FIGURES = {"error-by-k", "error-heatmap", "distributions", "correlations", "risk-utility"}
 MOST_PANELS = 5  # correlation matrices of releases, beside the original's
 
 
 def write_comparison(
-    comparison: Comparison, data: pa.Table, folder: Path, audit_seconds: float | None = None
+    comparison: Comparison,
+    data: pa.Table,
+    folder: Path,
+    audit_seconds: float | None = None,
+    accept: Collection[str] = (),
 ) -> Verdict:
     """Write results.parquet, results.csv, attributes.parquet, figures/ and report.html; return the verdict.
 
     With `audit_seconds` the example releases are attacked for so long in all, and a map shows risk beside utility.
     """
     best = best_cells(comparison)
-    said = verdict(comparison, best, comparison.sample)
+    said = verdict(comparison, best, comparison.sample, accept)
     examples = example_releases(comparison, best, data)
     pairs = {
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
     }
+    rows = whole_rows(pairs, comparison.settings)
+    said = replace(said, relations=_relations(rows))
     figures = _figures(comparison, best, pairs, said)
     if audit_seconds is not None:
         points = risk_points(comparison, best, examples, data, audit_seconds)
         said = replace(said, attacked=tuple(points))
-        figures["risk-utility"] = _risk_map(points, UNITS[common_yardstick(comparison)])
+        figures["risk-utility"] = _risk_map(points, UNITS[yardstick(comparison)])
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -78,7 +81,7 @@ def write_comparison(
                 path.unlink(missing_ok=True)
     example = examples.get(said.top.cell)
     certificate = example.certificate.to_json() if example else None
-    page = _page(comparison, said, best, figures, certificate, whole_rows(pairs, comparison.settings))
+    page = _page(comparison, said, best, figures, certificate, rows)
     stage_bytes(page.encode(), folder / "report.html", force=True).publish()
     return said
 
@@ -86,14 +89,12 @@ def write_comparison(
 def _figures(
     comparison: Comparison, best: list[Best], pairs: dict[Cell, Pair], said: Verdict
 ) -> dict[str, Figure]:
-    linked = [name for name in comparison.grid.methods if not is_synthetic(name)]
-    measured = linked or list(comparison.grid.methods)
-    measure = yardstick(comparison, measured[0])
+    measure, methods = yardstick(comparison), list(comparison.grid.methods)
     made: dict[str, Figure | None] = {
         "error-by-k": error_by_k(
             comparison,
             measure,
-            measured,
+            methods,
             title="Error against k",
             caption="Mean over runs; the band runs from the luckiest to the unluckiest run. Methods that group nobody "
             "are horizontal lines.",
@@ -101,20 +102,11 @@ def _figures(
         "error-heatmap": error_heatmaps(
             comparison,
             measure,
-            measured,
+            methods,
             title="Error over ε and k",
             caption="The same numbers, one panel per method, all on one colour scale.",
         ),
     }
-    if linked and len(linked) < len(comparison.grid.methods) and "sse-matched" in comparison.results.values:
-        made["distribution-error-by-k"] = error_by_k(
-            comparison,
-            "sse-matched",
-            list(comparison.grid.methods),
-            title="Error of the distributions against k",
-            caption="Values matched by rank instead of by row, the one yardstick that synthetic rows share with the "
-            "others.",
-        )
     original = next(iter(pairs.values())).original
     # Whatever has to stay out, the choice that the verdict names is drawn.
     few = sorted(pairs.items(), key=lambda entry: entry[0] != said.top.cell)[:MOST_PANELS]
@@ -137,6 +129,16 @@ def _figures(
         f"whose panel looks like the first keeps relations between attributes.{rest}",
     )
     return {name: figure for name, figure in made.items() if figure is not None}
+
+
+def _relations(rows: Mapping[str, Mapping[str, MeasureResult]]) -> dict[str, str]:
+    """What is left of relations, by example release."""
+    measure = get_measure("associations")
+    return {
+        name: measure.word(found.value)
+        for name, line in rows.items()
+        if name != ORIGINAL and (found := line["associations"]).value is not None
+    }
 
 
 def _contrast(best: list[Best], pairs: dict[Cell, Pair], top: Cell) -> list[Cell]:
@@ -192,7 +194,7 @@ def _page(
         script=script(),
         best_as_evaluated=verdict.top.as_evaluated,
         best={
-            as_text(epsilon): [_best_row(entry, best) for entry in best if entry.cell.epsilon == epsilon]
+            as_text(epsilon): [_best_row(entry) for entry in best if entry.cell.epsilon == epsilon]
             for epsilon in comparison.epsilons
         },
         key_to_errors=key_to_errors(best),
@@ -230,14 +232,14 @@ def _promises(best: list[Best]) -> list[dict[str, Any]]:
     ]
 
 
-def _best_row(entry: Best, best: list[Best]) -> dict[str, Any]:
+def _best_row(entry: Best) -> dict[str, Any]:
     return {
         "method": entry.cell.method,
         "k": entry.cell.k if entry.cell.k > 1 else "–",
         "error": entry.error,
         "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
         "words": entry.words,
-        "star": "" if entry.measure == usual_measure(best) else "*",
+        "group": GROUPS[entry.group],
         "status": entry.guarantee.status.value,
         "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
     }

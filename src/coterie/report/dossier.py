@@ -7,9 +7,11 @@ last two but whether an audit was made and its verdict: no figure that was compu
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,12 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Entry, Ledger
 from coterie.publication.publishing import publish_files
-from coterie.publication.severe_audit import recorded_audits
+from coterie.publication.severe_audit import recorded, recorded_audits
 from coterie.report.dossier_blocks import Dossier
 from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
 from coterie.report.dossier_pdf import dossier_pdf
-from coterie.schema.exact import readable
+from coterie.schema.exact import as_text
 
 JsonDocument = Mapping[str, Any]
 
@@ -66,7 +68,8 @@ def write_dossier(
         What `audit` found about this very file, or the folder or `audit.json` that holds it. Default: an `audit.json`
         in the folder of the release, or in a folder inside it, that names this release.
     evaluation : Evaluation, str or Path, optional
-        What `evaluate` found, or the JSON file that `coterie evaluate --json` printed.
+        What `evaluate` found about this very file, or the folder or JSON file that holds it. Default: an
+        `evaluation.json` in the folder of the release, or in a folder inside it, that names this release.
     ledger : str or Path, optional
         The ledger that was charged.
     title : str, optional
@@ -92,7 +95,7 @@ def write_dossier(
     CertificateError
         Where certificate and released file do not belong together.
     DataError
-        Where the audit is of other bytes.
+        Where the audit or the evaluation is of other bytes.
     ParameterError
         Where the audit found a severe risk and nobody wrote why the release goes on.
     MissingExtra
@@ -170,7 +173,7 @@ def compose_dossier(
         file=released.name,
         certificate=certificate,
         audit=found,
-        evaluation=_evaluation(evaluation),
+        evaluation=_evaluation(evaluation, released, digest.value),
         ledger=account,
         despite=reason,
         public=public,
@@ -198,12 +201,27 @@ def _audit(given: Audit | str | Path | None, released: Path, digest: str) -> Jso
     return found
 
 
-def _evaluation(given: Evaluation | str | Path | None) -> JsonDocument | None:
-    if given is None or isinstance(given, Evaluation):
-        return None if given is None else given.to_dict()
-    found = _document(Path(given), "evaluation")
+def _evaluation(given: Evaluation | str | Path | None, released: Path, digest: str) -> JsonDocument | None:
+    if given is None:
+        known = recorded(released.absolute().parent, "evaluation.json")
+        same = [
+            one
+            for one in known
+            if one.get("release_digest") == digest and isinstance(one.get("measures"), dict)
+        ]
+        return same[-1] if same else None
+    if isinstance(given, Evaluation):
+        found: JsonDocument = given.to_dict()
+    else:
+        path = Path(given)
+        found = _document(path / "evaluation.json" if path.is_dir() else path, "evaluation")
     if not isinstance(found.get("measures"), dict):
-        raise DataError(f"{given} is not an evaluation.", "Give what `coterie evaluate --json` printed.")
+        raise DataError(f"{given} is not an evaluation.", "Give what `coterie evaluate --output` wrote.")
+    if found.get("release_digest") not in (
+        None,
+        digest,
+    ):  # None: of a frame, which whoever gives it must know
+        raise DataError("This evaluation is of another release.", "Run `coterie evaluate` on this very file.")
     return found
 
 
@@ -219,6 +237,14 @@ def _document(path: Path, what: str) -> JsonDocument:
     return content
 
 
+def _short(value: Fraction, *, up: bool = True) -> str:
+    """Three digits, rounded against whoever spends: what is spent up, what is left down. The ledger has it exactly."""
+    if value <= 0:
+        return "0"
+    step = Fraction(10) ** (math.floor(math.log10(value)) - 2)
+    return as_text((math.ceil if up else math.floor)(value / step) * step)
+
+
 def _account(ledger: str | Path | None, digest: str) -> tuple[Entry | None, LedgerFacts | None]:
     """The charge for these bytes, and how the account stands."""
     if ledger is None:
@@ -231,11 +257,11 @@ def _account(ledger: str | Path | None, digest: str) -> tuple[Entry | None, Ledg
             others = [one for one in book.releases(population) if one.state.charged and one is not entry]
             return entry, LedgerFacts(
                 population=population,
-                charged=entry.purpose.loss.amount(readable),
+                charged=entry.purpose.loss.amount(_short),
                 at=entry.changed_at,
-                spent=readable(balance.spent),
-                lifetime=readable(balance.lifetime),
-                remaining=readable(balance.remaining),
+                spent=_short(balance.spent),
+                lifetime=_short(balance.lifetime),
+                remaining=_short(balance.remaining, up=False),
                 share_spent=float(balance.spent / balance.lifetime) if balance.lifetime else 0.0,
                 others=len(others),
             )

@@ -9,8 +9,8 @@ from typing import Any
 
 from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Level, percent
-from coterie.errors import counted
-from coterie.methods import all_methods
+from coterie.errors import counted, shortened
+from coterie.evaluation.measure import DESTROYED
 from coterie.promise.certificate import Certificate, CertifiedPromise
 from coterie.promise.posterior import (
     DP,
@@ -26,18 +26,17 @@ from coterie.report.dossier_blocks import (
     PLAIN,
     WARN,
     Belief,
-    Block,
     Command,
     Dossier,
     DossierCell,
     DossierSection,
     DossierTable,
     DossierText,
-    GoodAndBad,
     Meter,
     Pairs,
     Signatures,
 )
+from coterie.report.dossier_uses import judged, synthetic_rows, uses
 from coterie.schema.attributes import Role, Source
 
 
@@ -73,7 +72,12 @@ class DossierFacts:
 
 def dossier_of(facts: DossierFacts) -> Dossier:
     made = facts.certificate
-    first = [_what(facts), _promise(made.guarantee, made), _rests_on(made), _uses(facts)]
+    first = [
+        _what(facts),
+        _promise(made.guarantee, made),
+        _rests_on(made),
+        uses(made, facts.evaluation, public=facts.public),
+    ]
     second = [_checked(facts), *_figures(facts), *_reason(facts), _ledger(facts), _who(facts), _verify(facts)]
     pages = (tuple(first), (*second, _signatures()))
     number = 0
@@ -104,25 +108,23 @@ def day(at: str) -> str:
         return at or "date not recorded"
 
 
+_COLUMNS = 40  # named; the certificate has them all
+
+
 def _what(facts: DossierFacts) -> DossierSection:
     made = facts.certificate
-    synthetic = _synthetic(made)
+    synthetic = synthetic_rows(made)
     kind = "synthetic: no row is a real person" if synthetic else "one per record of the original"
     pairs = [
         ("File", facts.file),
         ("Rows", f"{made.release.rows:,}, {kind}{', in random order' if made.release.shuffled else ''}"),
-        ("Columns", ", ".join(made.release.columns)),
+        ("Columns", f"{len(made.release.columns)}: {shortened(made.release.columns, _COLUMNS)}"),
         ("For", facts.audience),
         ("Left out", ", ".join(made.dropped) or "nothing"),
     ]
     if made.kept:
         pairs.append(("Untouched", f"{', '.join(made.kept)}: the promise does not cover them"))
     return DossierSection("What is released, and for whom", (Pairs(tuple(pairs)),))
-
-
-def _synthetic(made: Certificate) -> bool:
-    method = all_methods().get(made.method)
-    return made.dependence is not None or (method is not None and method.synthetic)
 
 
 def _promise(promise: CertifiedPromise, made: Certificate) -> DossierSection:
@@ -198,62 +200,6 @@ def _rests_on(made: Certificate) -> DossierSection:
     return DossierSection("What the promise rests on", (Pairs(tuple(pairs)),))
 
 
-# By Jensen–Shannon divergence (0: the same distribution, 1: nothing in common) and by the distance of two-way tables.
-CLOSE, ROUGH = 0.05, 0.15
-PAIR_LOST = 0.3
-_LISTED = 6
-
-
-def _uses(facts: DossierFacts) -> DossierSection:
-    made, good, bad = facts.certificate, [], []
-    if _synthetic(made):
-        good += ["shares and averages of all people and of large groups", "trying out programs, and teaching"]
-        bad += ["looking up single rows: no row is a real person", "small groups and rare answers"]
-    else:
-        good += ["analyses that bear the noise stated on the certificate"]
-        bad += ["taking a single value for the truth about a person"]
-    if made.guarantee.unit is not None:
-        bad.append(f"who belongs to which {made.guarantee.unit}: the rows do not tell")
-    blocks: list[Block] = []
-    if facts.evaluation is not None and not facts.public:
-        close, lost, pairs = _measured(facts.evaluation)
-        if close:
-            good.append(f"the distribution of {_named(close)}: close to the original")
-        if lost:
-            bad.append(f"the distribution of {_named(lost)}: lost")
-        if pairs:
-            bad.append(f"relations that are lost: {_named(pairs)}")
-        blocks.append(
-            DossierText(
-                f"Measured against the original: close means a Jensen–Shannon divergence of at most {CLOSE}, lost above "
-                f"{ROUGH}; a relation is lost where the two-way tables differ by more than {100 * PAIR_LOST:.0f} %.",
-                small=True,
-            )
-        )
-    elif not facts.public:
-        blocks.append(
-            DossierText(
-                "No evaluation was given: what the release is worth was not measured here.", small=True
-            )
-        )
-    return DossierSection("What it is good for, and what not", (GoodAndBad(tuple(good), tuple(bad)), *blocks))
-
-
-def _measured(evaluation: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
-    measures = evaluation["measures"]
-    apart = (measures.get("jensen-shannon") or {}).get("attributes") or {}
-    close = [name for name, value in apart.items() if value <= CLOSE]
-    lost = [name for name, value in apart.items() if value > ROUGH]
-    worst = ((measures.get("two-way") or {}).get("details") or {}).get("worst_pairs") or []
-    pairs = [" × ".join(one["pair"]) for one in worst if one["distance"] > PAIR_LOST]
-    return close, lost, pairs
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
 TONES = {Level.NOTHING: OK, Level.SOME: WARN, Level.SEVERE: BAD, Level.UNKNOWN: PLAIN}
 SAID = {
     Level.NOTHING: "Nothing found",
@@ -280,7 +226,14 @@ def _checked(facts: DossierFacts) -> DossierSection:
         kept = f"{len(made.rules)} of {len(made.rules)} kept"
         rows.append(_check("Public rules that every row must keep", kept, OK, day(made.issued)))
     if facts.evaluation is not None:
-        rows.append(_check("Comparison with the original", "Made: see section 4", PLAIN))
+        words = {name: judged(facts.evaluation, name)[0] for name in ("one-way", "associations")}
+        told = f"Columns {words['one-way'] or 'not measured'}; relations {words['associations'] or 'none'}"
+        tone = BAD if DESTROYED in words.values() else PLAIN
+        if facts.public:
+            told, tone = "Made: figures are internal", PLAIN
+        rows.append(
+            _check("Comparison with the original", told, tone, day(str(facts.evaluation.get("made", ""))))
+        )
     return DossierSection(
         "What was checked", (DossierTable(("Check", "Result", "Date"), tuple(rows), (0.52, 0.3, 0.18)),)
     )

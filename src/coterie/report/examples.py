@@ -19,7 +19,7 @@ from coterie.methods.guarantee import Guarantee, Status
 from coterie.publication.protect import protect
 from coterie.publication.release import Release
 from coterie.report.charts import RiskPoint
-from coterie.report.ranking import Best, common_yardstick, errors_by, is_synthetic
+from coterie.report.ranking import Best, errors_by, is_synthetic, yardstick
 
 
 def example_releases(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[Cell, Release]:
@@ -55,7 +55,7 @@ def risk_points(
     method that nothing could then be said of is left out. `progress` is told how many are done.
     """
     points: list[RiskPoint] = []
-    errors = errors_by(comparison, common_yardstick(comparison))
+    errors = errors_by(comparison, yardstick(comparison))
     inside, others = hold_back(data, comparison.grid.seed)
     attacked = [entry for entry in best if entry.cell in examples]
     for done, entry in enumerate(attacked, 1):

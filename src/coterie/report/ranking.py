@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
 from coterie.comparison.results import cell_warnings, promise
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
+from coterie.promise.posterior import DP
 from coterie.report.charts import RiskPoint, number
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
 
 _NEAR_BEST = 1.1
+# What the choices are grouped by. Nobody is led to one of the last two without having accepted it by name.
+GROUPS = (
+    "Proved: differential privacy of rows",
+    "Proved: differential privacy of lists of single columns, not rows",
+    "Proved, of something weaker than differential privacy",
+    "Only under a condition",
+    "No proof: do not publish",
+    "Nothing is promised: do not publish",
+)
+_UNSAFE = (4, 5)
 # Measures that choices are ranked by, the first that was taken and applies.
 UNITS = {
     "sse": "mean squared error (variances per attribute)",
@@ -53,15 +64,13 @@ WORDS = {
         (0.03, "categories lie near the original ones"),
         (0.0, "nearly every category is kept"),
     ),
-    "jensen-shannon": (
-        (0.3, "the distributions are lost"),
-        (0.05, "rough distributions"),
-        (0.0, "close distributions"),
-    ),
 }
 
 
 def in_words(measure: str, error: float) -> str:
+    """By the limits that the measure itself states, where it does; they are the same wherever its figure is told."""
+    if get_measure(measure).words:
+        return f"distributions {get_measure(measure).word(error)}"
     return next(said for least, said in WORDS[measure] if error >= least).format(times=number(error))
 
 
@@ -111,6 +120,16 @@ class Best:
         return f"{self.cell.method} with k = {self.cell.k}" if self.cell.k > 1 else self.cell.method
 
     @property
+    def group(self) -> int:
+        """Promises of one group can be compared by their errors; the groups, the firmest first, are GROUPS."""
+        status = self.guarantee.status
+        if status is Status.PROVED:
+            if self.guarantee.model != DP:
+                return 2
+            return 1 if get_method(self.cell.method).synthesis is not None else 0
+        return 3 if status in (Status.BOUNDED, Status.CONDITIONAL) else 5 if status is Status.NONE else 4
+
+    @property
     def rests_on_noise(self) -> bool:
         """Baselines without noise (ranking or MDAV alone) are no rivals of methods that promise something by noise."""
         return self.guarantee.status is not Status.NONE and self.guarantee.rests_on_noise
@@ -124,9 +143,12 @@ def is_synthetic(method: str) -> bool:
     return get_method(method).synthetic
 
 
-def yardstick(comparison: Comparison, method: str) -> str:
-    """What a method's choices are ranked by. Synthetic rows have no original to be compared with, only distributions."""
-    able = [name for name in UNITS if not (is_synthetic(method) and get_measure(name).needs_linkage)]
+def yardstick(comparison: Comparison) -> str:
+    """What all choices are ranked by: one measure, that means the same for rows of people and for synthetic rows."""
+    synthetic = any(map(is_synthetic, comparison.grid.methods))
+    able = [name for name in UNITS if not (synthetic and get_measure(name).needs_linkage)]
+    if synthetic:  # it sees labels as well as numbers
+        able.sort(key=lambda name: name != "jensen-shannon")
     found = next((name for name in able if name in comparison.results.values), None)
     if found is None:
         raise ParameterError(
@@ -145,12 +167,6 @@ def ranking_measures(names: list[str]) -> list[str]:
     return names
 
 
-def common_yardstick(comparison: Comparison) -> str:
-    """One measure that every compared method has: two on one axis could not be compared with each other."""
-    methods = comparison.grid.methods
-    return yardstick(comparison, next(filter(is_synthetic, methods), methods[0]))
-
-
 def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
     """One number per run, averaged over the attributes that the measure knows; NaN where it cannot be taken."""
     values = comparison.results.values[measure]
@@ -160,11 +176,11 @@ def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
 
 
 def best_cells(comparison: Comparison) -> list[Best]:
-    """For each ε and method, in the order of the grid."""
+    """For each ε and method: grouped by promise, the least error first in each group."""
     found = []
+    measure = yardstick(comparison)
     for epsilon in comparison.epsilons:
         for method in comparison.grid.methods:
-            measure = yardstick(comparison, method)
             errors, tables = errors_by(comparison, measure), comparison.results.mean(measure)
             cells = [c for c in comparison.results.cells if (c.method, c.epsilon) == (method, epsilon)]
             if not cells:
@@ -185,20 +201,13 @@ def best_cells(comparison: Comparison) -> list[Best]:
                     tables[best],
                 )
             )
-    return found
+    return sorted(found, key=lambda entry: (entry.cell.epsilon, entry.group, entry.error))
 
 
-def usual_measure(best: Sequence[Best]) -> str:
-    """What rows that stand for people are measured by. In a table of errors every other measure carries a star."""
-    return next((entry.measure for entry in best if not entry.synthetic), best[0].measure)
-
-
-def key_to_errors(best: Sequence[Best]) -> list[str]:
-    """What the errors in a table of the best choices are: one line for most of them, one for those with a star."""
-    usual = usual_measure(best)
-    others = sorted({entry.measure for entry in best} - {usual})
-    first = f"The error is the {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
-    return [first, *(f"* {UNITS[other]}; {SCALES[other]}." for other in others)]
+def key_to_errors(best: Sequence[Best]) -> str:
+    """What the errors in a table of the best choices are."""
+    usual = best[0].measure
+    return f"The error is the {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
 
 
 MOST_NAMES = 6  # of attributes in one sentence
@@ -208,57 +217,68 @@ MOST_NAMES = 6  # of attributes in one sentence
 class Verdict:
     headline: str
     points: tuple[str, ...]
-    top: Best  # the choice that the headline names
+    top: Best  # the choice that the headline names, or, where it warns of all, the one with the least error
     attacked: tuple[RiskPoint, ...] = ()  # example releases, where they were attacked
+    relations: Mapping[str, str] = field(
+        default_factory=dict
+    )  # example releases, and what is left of relations
 
     @property
     def gains(self) -> list[str]:
-        """Who changes the data least is half of the answer; what attackers gained from each belongs beside it."""
+        """Who changes distributions least is a third of the answer: relations, and what attackers gained, belong to it."""
+        said = []
+        if self.relations:
+            kept = "; ".join(f"{name}: {words}" for name, words in self.relations.items())
+            said.append(f"Relations between two columns, in an example release of each: {kept}.")
         found = sorted(self.attacked, key=lambda point: point.risk, reverse=True)
-        gains = "; ".join(f"{point.name}: {100 * point.risk:.0f} %" for point in found)
-        said = f"How much the best of our attacks learns (0 % is guessing, 100 % is certainty): {gains}."
-        return [said] if found else []
+        if found:
+            gains = "; ".join(f"{point.name}: {100 * point.risk:.0f} %" for point in found)
+            said.append(
+                f"How much the best of our attacks learns (0 % is guessing, 100 % is certainty): {gains}."
+            )
+        return said
 
 
-def verdict(comparison: Comparison, best: list[Best], sample: str | None = None) -> Verdict:
-    """`sample` names what the grid ran on, where that is not the table to be released."""
+def verdict(
+    comparison: Comparison, best: list[Best], sample: str | None = None, accept: Collection[str] = ()
+) -> Verdict:
+    """`sample` names what the grid ran on, where that is not the table to be released; `accept`: promises, by name."""
     largest = comparison.epsilons[-1]
-    at_largest = [entry for entry in best if entry.cell.epsilon == largest]
-    rows = [entry for entry in at_largest if not entry.synthetic]
-    noisy = [entry for entry in rows if entry.rests_on_noise]
-    top = _leading(noisy or rows or at_largest)
-    # Ranking or MDAV alone may change less still: they are reported below, and are no rivals.
-    better = [entry for entry in rows if entry.error < top.error]
-    among = " of those that add noise" if better else ""
-    if any(entry in noisy for entry in better):
-        among += " and whose promise is not refuted"
+    entries = [entry for entry in best if entry.cell.epsilon == largest]
+    safe = [e for e in entries if e.group not in _UNSAFE or e.guarantee.status.value in accept]
+    top = _leading(safe or entries, accept)
     several = len(comparison.epsilons) > 1
     scope, at = ("≤", f" at ε = {as_text(largest)}") if several else ("=", "")
     width = len(comparison.results.attributes)
     what = "this table" if sample is None else f"{sample},"
-    headline = (
-        f"For ε {scope} {as_text(largest)} and {what} of {comparison.records:,} records and {width} protected "
-        f"{'attribute' if width == 1 else 'attributes'}, {top.choice}{at} changes the data least{among}: {top.words} "
-        f"({top.figure}). "
-        f"Its promise is {top.guarantee.status.value}: {_label(top)}."
-    )
+    of = f"{comparison.records:,} records and {counted(width, 'protected attribute')}"
+    opening = f"For ε {scope} {as_text(largest)} and {what} of {of}, "
+    if safe:
+        among = _AMONG[top.group]
+        headline = (
+            f"{opening}{top.choice}{at} changes the data least{among}: {top.words} ({top.figure}). "
+            f"Its promise is {top.guarantee.status.value}: {_label(top)}."
+        )
+    else:
+        names = ", ".join(dict.fromkeys(entry.cell.method for entry in entries))
+        headline = (
+            f"{opening}publish nothing by {names}: no promise holds. Compare a proved method as well, such as "
+            "dp-synthetic, or ask `coterie recommend`."
+        )
     points = [
+        *_weaker_but_closer(entries, top),
         *_categories(comparison, top),
-        *_refuted_but_closer(noisy, top),
-        *_firm(rows, top),
-        *_synthetic(comparison, [entry for entry in at_largest if entry.synthetic], top),
-        *_smallest(comparison, best),
+        *_smallest(comparison, best, accept),
         *_near(comparison, top),
-        *_without_noise(rows, top),
     ]
-    refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
+    if not any(entry.group <= 1 for entry in entries):
+        points.insert(0, "No compared method has a proved differential-privacy promise.")
+    refuted = [entry.cell.method for entry in entries if entry.guarantee.status is Status.REFUTED]
     if refuted:
         points.append(
             f"Not a guarantee: {', '.join(refuted)}. There is a counterexample to what was claimed: see what each "
             "method promises."
         )
-        if top.guarantee.status is Status.REFUTED:
-            points.insert(0, "No compared method that keeps rows has a promise that holds for them.")
     if sample is not None:
         points.append(
             f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many "
@@ -271,54 +291,38 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
     return Verdict(headline, tuple(points), top)
 
 
-def _leading(entries: list[Best]) -> Best:
-    """The least error. A refuted choice leads only where there is no other: it may be close because it hides nobody."""
-    holding = [entry for entry in entries if entry.guarantee.status is not Status.REFUTED]
-    return min(holding or entries, key=lambda entry: entry.error)
+_AMONG = (
+    " of those with a proved differential-privacy promise for rows",
+    " of those with a proved differential-privacy promise, which are lists of single columns and no rows",
+    " of those whose promise holds, though it is weaker than differential privacy",
+    " of those that promise something, though only under a condition",
+    " of those that you accepted",
+    " of those that you accepted",
+)
 
 
-def _refuted_but_closer(noisy: list[Best], top: Best) -> list[str]:
-    closer = [e for e in noisy if e.error < top.error and e.guarantee.status is Status.REFUTED]
-    if not closer or top.guarantee.status is Status.REFUTED:
-        return []
-    best = min(closer, key=lambda entry: entry.error)
-    return [f"{best.choice} changes the data less ({best.figure}), but {best.guarantee.label}."]
+def _leading(entries: Sequence[Best], accept: Collection[str] = ()) -> Best:
+    """The least error in the firmest group. What was accepted by name competes with the proved."""
+    accepted = [entry for entry in entries if entry.guarantee.status.value in accept]
+    firmest = min(entry.group for entry in entries)
+    rivals = [entry for entry in entries if entry.group == firmest or entry in accepted]
+    return min(rivals, key=lambda entry: entry.error)
+
+
+def _weaker_but_closer(entries: Sequence[Best], top: Best) -> list[str]:
+    """Of every weaker group, the choice that changes the data less: it may be close because it hides nobody."""
+    said = []
+    for group in range(top.group + 1, len(GROUPS)):
+        closer = [entry for entry in entries if entry.group == group and entry.error < top.error]
+        if closer:
+            best = min(closer, key=lambda entry: entry.error)
+            said.append(f"{best.choice} changes the data less ({best.figure}), but: {best.guarantee.label}.")
+    return said
 
 
 def _label(entry: Best) -> str:
     """The label, without the status that some labels begin with."""
     return entry.guarantee.label.removeprefix(f"{entry.guarantee.status.value}; ")
-
-
-def _firm(rows: list[Best], top: Best) -> list[str]:
-    """The best choices whose promise is a theorem, if the top one's is not; those without noise come further below."""
-    noisy = [entry for entry in rows if entry.rests_on_noise]
-    if _proves_dp(top):
-        weaker = [entry for entry in noisy if not _proves_dp(entry)]
-        closer = any(entry.error < top.error for entry in weaker)
-        least = "No compared choice that adds noise under a weaker promise changes the data less."
-        return [least] if weaker and not closer else []
-    said: list[str] = []
-    proved = [entry for entry in noisy if entry.guarantee.status is Status.PROVED]
-    if proved and top not in proved:
-        said.append(_among("proved", min(proved, key=lambda entry: entry.error)))
-    if not any(map(_proves_dp, proved)):
-        said.append(
-            "No compared method has a proved differential-privacy promise for rows that stand for people."
-        )
-    elif top in proved or not _proves_dp(min(proved, key=lambda entry: entry.error)):
-        private = min(filter(_proves_dp, proved), key=lambda entry: entry.error)
-        said.append(_among("proved differential privacy", private))
-    weaker = [entry for entry in noisy if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
-    if weaker and top not in weaker:
-        best = min(weaker, key=lambda entry: entry.error)
-        if not proved or best.error < min(entry.error for entry in proved):
-            said.append(_among(best.guarantee.status.value, best))
-    return said
-
-
-def _proves_dp(entry: Best) -> bool:
-    return entry.guarantee.status is Status.PROVED and entry.guarantee.model == "differential privacy"
 
 
 def _categories(comparison: Comparison, top: Best) -> list[str]:
@@ -336,37 +340,13 @@ def _categories(comparison: Comparison, top: Best) -> list[str]:
     ]
 
 
-def _among(kind: str, best: Best) -> str:
-    return (
-        f"Among methods whose promise is {kind}, {best.choice} is best: {best.words} ({best.figure}). "
-        f"It promises: {best.guarantee.label}."
-    )
-
-
-def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[str]:
-    """Synthetic rows are compared with the others by what both have: distributions."""
-    if not entries:
-        return []
-    best = min(entries, key=lambda entry: entry.error)
-    said = f"If no row has to stand for a person, {best.choice}: {best.words} ({best.figure}). "
-    if not top.synthetic:
-        other = float(errors_by(comparison, best.measure)[top.cell].mean())
-        said += f"By the same measure {top.choice} is at {number(other)}. "
-    return [said + f"It promises: {best.guarantee.label}."]
-
-
-def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
+def _smallest(comparison: Comparison, best: list[Best], accept: Collection[str]) -> list[str]:
     smallest = comparison.epsilons[0]
-    entries = [e for e in best if e.cell.epsilon == smallest and e.rests_on_noise and not e.synthetic]
+    entries = [entry for entry in best if entry.cell.epsilon == smallest and entry.group not in _UNSAFE]
     if len(comparison.epsilons) < 2 or not entries:
         return []
-    top = _leading(entries)
-    useless = [e for e in entries if e.error >= 1 and e.measure == "sse"]
-    said = f"At the smallest ε, {as_text(smallest)}, {top.choice} is best: {top.words} ({top.figure})."
-    if useless and len(useless) < len(entries):
-        names = ", ".join(entry.cell.method for entry in useless)
-        said += f" {names} {'is' if len(useless) == 1 else 'are'} {useless[0].words} there."
-    return [said]
+    top = _leading(entries, accept)
+    return [f"At the smallest ε, {as_text(smallest)}, {top.choice} is best: {top.words} ({top.figure})."]
 
 
 def _near(comparison: Comparison, top: Best) -> list[str]:
@@ -379,13 +359,3 @@ def _near(comparison: Comparison, top: Best) -> list[str]:
             "tenth of its best."
         ]
     return [f"For {top.cell.method}, k = {', '.join(map(str, top.near))} are within a tenth of its best."]
-
-
-def _without_noise(rows: list[Best], top: Best) -> list[str]:
-    without = [entry for entry in rows if not entry.rests_on_noise]
-    if not without or top in without:
-        return []
-    best = min(without, key=lambda entry: entry.error)
-    return [
-        f"For comparison, {best.choice} adds no noise: {best.figure}. It promises: {best.guarantee.label}."
-    ]

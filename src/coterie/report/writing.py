@@ -1,8 +1,9 @@
-"""write_report(): the pages, figures and tables of a comparison, an audit, a risk or released statistics, in one folder."""
+"""write_report(): what a comparison, audit, evaluation, risk or statistics leave in a folder: pages, figures and tables."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from coterie.auditing.audit import Audit
 from coterie.auditing.disclosure_risk import Risk
 from coterie.comparison.comparison import Comparison
 from coterie.errors import OutputError, ParameterError
+from coterie.evaluation.evaluation import Evaluation
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_figure, audit_page
 from coterie.report.comparison_report import write_comparison
@@ -19,26 +21,37 @@ from coterie.report.statistics_page import statistics_page
 from coterie.statistics.releasing.released_files import Published
 
 _SECONDS = 30.0  # of attacks on the examples of a comparison
+EVALUATION_FILES = ("evaluation.json",)
 AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
 
 
 def write_report(
-    result: Any, folder: str | Path, *, force: bool = False, audit_seconds: float | None = _SECONDS
+    result: Any,
+    folder: str | Path,
+    *,
+    force: bool = False,
+    audit_seconds: float | None = _SECONDS,
+    accept: Collection[str] = (),
 ) -> Verdict | None:
-    """Write a comparison, an audit, a risk or released statistics as a page that opens offline, with its figures and tables.
+    """Write a comparison, an audit, a risk or released statistics as a page that opens offline, with figures and tables.
+
+    An evaluation is written as JSON, for the dossier.
 
     Parameters
     ----------
-    result : Comparison, Audit, Risk or Published
-        What `compare`, `audit`, `audit_method`, `risk` or `statistics.release` returned.
+    result : Comparison, Audit, Evaluation, Risk or Published
+        What `compare`, `audit`, `audit_method`, `evaluate`, `risk` or `statistics.release` returned.
     folder : str or Path
         A comparison writes report.html, results.csv, results.parquet, attributes.parquet and figures/ into it; an
-        audit audit.html, audit.json and audit.png; a risk risk.html. Do not publish those of the original data.
-        Statistics write statistics.html.
+        audit audit.html, audit.json and audit.png; an evaluation evaluation.json; a risk risk.html. Do not publish
+        those of the original data. Statistics write statistics.html.
     force : bool, default False
         Replace the files of an earlier audit, or an earlier risk.html or statistics.html.
     audit_seconds : float, optional
         For how long to attack the example releases of a comparison, in all; None: not at all.
+
+    accept : collection of str, optional
+        Promises that the verdict on a comparison may name beside those that hold: "heuristic", "refuted" or "none".
 
     Returns
     -------
@@ -68,6 +81,12 @@ def write_report(
     if isinstance(result, Audit):
         _write_audit(result, folder, force=force)
         return None
+    if isinstance(result, Evaluation):
+        refuse_existing(folder, EVALUATION_FILES, force=force)
+        folder.mkdir(parents=True, exist_ok=True)
+        content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        stage_bytes(content.encode(), folder / EVALUATION_FILES[0], force=force, private=True).publish()
+        return None
     if isinstance(result, Risk):
         folder.mkdir(parents=True, exist_ok=True)
         stage_bytes(risk_page(result).encode(), folder / "risk.html", force=force, private=True).publish()
@@ -79,15 +98,15 @@ def write_report(
     if not isinstance(result, Comparison):
         raise ParameterError(
             f"There is no report for a result of type {type(result).__name__}.",
-            "Give a Comparison, an Audit, a Risk or Published statistics.",
+            "Give a Comparison, an Audit, an Evaluation, a Risk or Published statistics.",
         )
     if result.table is None:
         raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")
-    return write_comparison(result, result.table, folder, audit_seconds)
+    return write_comparison(result, result.table, folder, audit_seconds, accept)
 
 
 def _write_audit(result: Audit, folder: Path, *, force: bool) -> None:
-    refuse_existing_audit(folder, force=force)
+    refuse_existing(folder, AUDIT_FILES, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
     figure = audit_figure(result)
@@ -99,11 +118,11 @@ def _write_audit(result: Audit, folder: Path, *, force: bool) -> None:
             (folder / name).unlink(missing_ok=True)
 
 
-def refuse_existing_audit(folder: Path, *, force: bool) -> None:
-    """Say now, not after the attacks, that an output is in the way."""
+def refuse_existing(folder: Path, names: Sequence[str], *, force: bool) -> None:
+    """Say now, not after the work, that an output is in the way."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is not a folder.", "Choose another place.")
-    for name in AUDIT_FILES:
+    for name in names:
         if (folder / name).exists() and not force:
             raise OutputError(
                 f"{folder / name} exists already.",

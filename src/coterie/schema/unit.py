@@ -27,7 +27,8 @@ class Above(StrEnum):
 def _whole(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
-            "this is the largest number of rows that one unit counts with: a whole number from 1 up, such as 4"
+            "this is the largest number of rows that one unit counts with: a whole number from 1 up, such as 4. "
+            "Write the usual size; `coterie recommend --unit-size` then chooses the best"
         )
     return value
 

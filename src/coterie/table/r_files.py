@@ -18,6 +18,8 @@ from coterie.schema.attributes import Schema
 from coterie.schema.codebook import Variable
 from coterie.table.columns.column import text_of
 
+_LONGEST = 1 << 28  # values that three numbers may stand for
+
 
 def read_r(
     path: Path, schema: Schema | None = None, *, table: str | None = None, encoding: str | None = None
@@ -63,13 +65,23 @@ def _parsed(path: Path) -> tuple[Any, str]:
         from rdata import parser
     except ImportError:
         raise MissingExtra.named("survey", "Reading a file of R") from None
+    short_forms = {**parser.DEFAULT_ALTREP_MAP, b"compact_intseq": lambda state: _counted(parser, state)}
     try:
-        found = parser.parse_file(path)
+        found = parser.parse_file(path, altrep_constructor_dict=short_forms)
     except OSError as error:
         if error.errno is not None:
             raise
         raise _damaged(path) from None  # of a gzip file
     return found.object, found.extra.encoding or "utf-8"
+
+
+def _counted(parser: Any, state: Any) -> tuple[Any, Any]:
+    """R writes 1:n and n:1 as three numbers. rdata 1.1 loses the end of those that count down."""
+    length, first, step = (int(number) for number in state.value)
+    if not 0 <= length <= _LONGEST:
+        raise ValueError("more values than a table has")
+    info = parser.RObjectInfo(parser.RObjectType.INT, False, False, False, 0, 0)
+    return info, (first + step * np.arange(length)).astype(np.int32)
 
 
 def _frame(path: Path, parsed: Any, table: str | None, encoding: str, *, noted: bool) -> pa.Table:

@@ -8,7 +8,9 @@ same sources, Python and Numba, on a processor that understands it. Anything els
 from __future__ import annotations
 
 import os
+import pickle
 import platform
+import zlib
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -73,7 +75,19 @@ def _ahead(loop: Callable[..., Any]) -> Any:
             """Not the name of the processor that compiled: any that understands it may use it."""
             return (signature, PROCESSOR)
 
-    return Ahead(loop)
+    class Packed(caching.IndexDataCacheFile):  # type: ignore[misc]
+        """A third of the size."""
+
+        def _save_data(self, name: str, data: object) -> None:
+            with self._open_for_write(self._data_path(name)) as file:
+                file.write(zlib.compress(self._dump(data), 9))
+
+        def _load_data(self, name: str) -> Any:
+            return pickle.loads(zlib.decompress(Path(self._data_path(name)).read_bytes()))
+
+    found = Ahead(loop)
+    found._cache_file.__class__ = Packed
+    return found
 
 
 @cache

@@ -30,6 +30,14 @@ _CUT_SHARE = 0.02  # … and the share of all records
 _MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together
 _STEPS = 400
 _DOUBT = 2.0  # how much less than its distance says the expectation without data weighs
+_FAINT = 10.0  # n over the noise on a count: below, counts are told with a prior, and not by least squares …
+_MANY = 400  # … unless there are more: time grows with the cube
+_USUAL = 6.0  # strength of that prior, in records, where noise hides how strong it should be
+_LEAST_PULL, _MOST_PULL = 0.05, 20.0
+_TRUSTED = 0.3  # … and the part of it that is trusted: tails are often empty
+_LEAST = 1e-6  # prior share of a cell without width
+_TURNS = 60
+_SETTLED = 1e-9
 DROWNED = 1e6  # noise so many times as large as n: nothing is left to fit
 
 
@@ -93,19 +101,25 @@ def read(
         guess = _fitted(parts, cells, n)
         leaf = _merged(leaf, guess, cells, accountant.deviation(last))
     parts.append(_histogram(fine, leaf, last, accountant, f"{name}: last histogram"))
-    return Distribution(_fitted([_expected(parts[-1], cells, n), *parts], cells, n), tuple(parts))
+    return Distribution(_combined(parts, cells, n), tuple(parts))
 
 
 def refined(released: Distribution, cells: Cells, n: float, more: Sequence[Part]) -> Distribution:
     """The same distribution once more is known: the margins of the tables that were read."""
     if not more:
         return released
-    parts = [_expected(released.parts[-1], cells, n), *more, *released.parts]
-    return Distribution(_fitted(parts, cells, n), released.parts)
+    return Distribution(_combined([*more, *released.parts], cells, n), released.parts)
 
 
-def _expected(part: Part, cells: Cells, n: float) -> Part:
-    """What one would think without data, as a reading: the less noise explains of the distance to it, the less it weighs.
+def _combined(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
+    """All readings, and what one would think without them. A public rule tells how: n over the noise on a count."""
+    if n / parts[-1].reading.deviation < _FAINT and len(parts[-1].reading.values) <= _MANY:
+        return _most_likely(parts, cells, n)
+    return _fitted([_expected(parts[-1], cells, n), *parts], cells, n)
+
+
+def _chance(cells: Cells) -> Floats:
+    """What one would think without data, as shares.
 
     Half by the width of the cells, half the same for each cell of the coarsest grid: small values are common. Where zero
     lies inside the domain, by width alone.
@@ -113,21 +127,85 @@ def _expected(part: Part, cells: Cells, n: float) -> Part:
     coarse = cells.levels[0]
     widths = cells.widths
     by_width = widths / widths.sum()
+    if isinstance(cells, NumberCells) and cells.lower < 0 < cells.upper:
+        return np.asarray(by_width)
     alone = np.bincount(coarse, weights=widths)
     each = np.where(alone > 0, 1.0, 0.0) if alone.any() else np.ones(len(alone))
     by_cell = (each / each.sum())[coarse] * np.where(
         alone[coarse] > 0, widths / np.maximum(alone[coarse], 1e-300), 0.0
     )
-    signed = isinstance(cells, NumberCells) and cells.lower < 0 < cells.upper
-    chance = by_width if signed else (by_width + by_cell) / 2
-    values: Floats = n * np.bincount(part.cell_of, weights=chance).astype(np.float64)
+    return np.asarray((by_width + by_cell) / 2)
+
+
+def _expected(part: Part, cells: Cells, n: float) -> Part:
+    """The same as a reading: the less noise explains of the distance to it, the less it weighs."""
+    values: Floats = n * np.bincount(part.cell_of, weights=_chance(cells)).astype(np.float64)
     noise = part.reading.deviation
     if noise > DROWNED * max(n, 1.0):
-        return Part(part.cell_of, Reading(values, 1.0))
+        return part
     spread = float(np.mean((part.reading.values - values) ** 2)) - noise**2
     return Part(
         part.cell_of, Reading(values, _DOUBT * float(np.sqrt(max(spread, (1e-3 * noise) ** 2, 1e-6))))
     )
+
+
+def _most_likely(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
+    """The most likely counts under a Dirichlet prior around what one would think without data; even inside cells.
+
+    Where noise is as large as the counts, the nearest counts from 0 up are mostly zeros and a few far too large ones: the
+    prior leaves something in every cell. How far it holds is told by the readings, as far as they can tell.
+    """
+    chance = _chance(cells)
+    parts = [part for part in parts if part.reading.deviation < DROWNED * max(n, 1.0)]
+    if not parts:
+        return np.asarray(chance * n)
+    atoms, place = np.unique(np.column_stack([part.cell_of for part in parts]), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    prior = np.maximum(np.bincount(place, weights=chance), _LEAST)
+    prior /= prior.sum()
+    curved, slope = np.zeros((len(atoms), len(atoms))), np.zeros(len(atoms))
+    for cell, part in zip(atoms.T, parts, strict=True):
+        weight = (n / part.reading.deviation) ** 2
+        curved += weight * (cell[:, None] == cell[None, :])
+        slope += weight * (part.reading.values / n)[cell]
+    sharpest = min(range(len(parts)), key=lambda i: parts[i].reading.deviation)
+    expected: Floats = np.bincount(atoms[:, sharpest], weights=prior).astype(np.float64)
+    pull = _pull(expected, parts[sharpest].reading, n) * prior
+    shares = prior
+    # Newton's method with shares that add up to 1; the problem is convex, and its barrier keeps them above 0.
+    for _ in range(_TURNS):
+        uphill = curved @ shares - slope - pull / shares
+        steps = np.linalg.solve(
+            curved + np.diag(pull / shares**2), np.column_stack([uphill, np.ones(len(shares))])
+        )
+        step = steps[:, 1] * (steps[:, 0].sum() / steps[:, 1].sum()) - steps[:, 0]
+        gain = -float(uphill @ step)
+        if not gain > _SETTLED:
+            break
+        down = step < 0
+        length = min(1.0, 0.95 * float(np.min(-shares[down] / step[down]))) if down.any() else 1.0
+        while length > _SETTLED:
+            moved = length * step
+            rise = float(uphill @ moved + moved @ curved @ moved / 2)  # of all but the prior …
+            rise += float(pull @ (moved / shares - np.log1p(moved / shares)))  # … and of that, less its slope
+            if rise <= -0.1 * length * gain:
+                break
+            length /= 2
+        shares = shares + length * step
+    widths = np.maximum(cells.widths, 1e-300)
+    inside = widths / np.bincount(place, weights=widths)[place]
+    return np.asarray(shares[place] / shares.sum() * inside * n)
+
+
+def _pull(prior: Floats, reading: Reading, n: float) -> float:
+    """What the prior is worth, in records: by its distance to a reading less noise, or as usual where noise hides it."""
+    spread = float((prior * (1 - prior)).sum())
+    noise = (reading.deviation / n) ** 2
+    distance = float(((reading.values / n - prior) ** 2).sum()) - len(prior) * noise
+    usual, doubt = (spread / (_USUAL + 1)) ** 2, 2 * len(prior) * noise**2
+    likely = (distance * usual + spread / (_USUAL + 1) * doubt) / max(usual + doubt, 1e-300)
+    found = spread / likely - 1 if likely > 0 else _MOST_PULL
+    return _TRUSTED * min(max(found, _LEAST_PULL), _MOST_PULL)
 
 
 def _histogram(fine: Whole, cell_of: Whole, cost: Fraction, accountant: Accountant, what: str) -> Part:
@@ -170,7 +248,7 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
     """Least squares over the common refinement, non-negative, with total n; even inside its cells."""
     parts = [part for part in parts if part.reading.deviation < DROWNED * max(n, 1.0)]
     if not parts:
-        return np.asarray(cells.widths / cells.widths.sum() * n)
+        return np.asarray(_chance(cells) * n)
     atoms, place = np.unique(np.column_stack([part.cell_of for part in parts]), axis=0, return_inverse=True)
     place = place.reshape(-1)
     weights = [1 / max(part.reading.deviation, 1e-9) ** 2 for part in parts]

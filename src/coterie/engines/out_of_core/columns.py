@@ -50,7 +50,9 @@ class StreamedTable:
         if not self.schema.protected:
             raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
         if self.records < 2:
-            raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
+            raise DataError(
+                "The table has fewer than two rows.", "A group to hide in needs at least two records."
+            )
 
     @cached_property
     def records(self) -> int:

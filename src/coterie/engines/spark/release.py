@@ -159,7 +159,9 @@ def protect_frame(
     with told():
         base, records = numbered(plan.checked(frame).persist())
     if records < 2:
-        raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
+        raise DataError(
+            "The table has fewer than two rows.", "A group to hide in needs at least two records."
+        )
     k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
     drawn: Drawn | None = None

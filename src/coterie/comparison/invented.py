@@ -1,0 +1,88 @@
+"""Invented people with a schema's columns: for trials that disclose nothing, because no value of a table is looked at.
+
+Unlike in `synthetic_sample`, attributes go together, have gaps where the schema allows gaps, and people live in households
+where it names a unit: what a method does with relations, gaps and units shows on them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coterie.comparison.compare import synthetic_sample
+from coterie.schema.attributes import Attribute, Missing, Role, Schema
+from coterie.schema.unit import Above, PrivacyUnit
+
+_MOST_THEMES, _OF_A_THEME = (
+    3,
+    3,
+)  # attributes of one theme go together closely (r about 0.6), others loosely (about 0.1)
+_OWN, _COMMON = 0.75, 0.3
+_HOUSEHOLD = 0.35  # how much members of a unit, and its size, have in common
+_GAPS = 0.1
+
+
+def trial_schema(schema: Schema) -> Schema:
+    """What of a schema matters to a trial: what is measured, and the unit.
+
+    Rules and public totals cost nothing, so they are left out, and with them what need not be measured.
+    """
+    derived = schema.edit_rules.derived
+    raked = schema.weight.name if schema.weight is not None and schema.totals is not None else None
+    measured = [a for a in schema.of_release.protected if a.name not in derived and a.name != raked]
+    attributes = [_open(attribute) for attribute in measured]
+    unit = None
+    if schema.unit is not None:
+        # Units that are too large are truncated in trials: nobody is refused for people who do not exist.
+        unit = PrivacyUnit(
+            column=schema.unit.column,
+            at_most=schema.unit.at_most,
+            above=Above.TRUNCATE,
+            name=schema.unit.word if schema.unit.word.isidentifier() else "",
+        )
+        attributes.insert(0, Attribute(name=schema.unit.column, role=Role.IDENTIFIER))
+    rest = Schema(attributes=tuple(attributes), unit=unit)
+    rest._folder = schema.folder
+    return rest
+
+
+def _open(attribute: Attribute) -> Attribute:
+    if attribute.not_applicable is None:
+        return attribute
+    return attribute.model_copy(update={"not_applicable": None, "missing": Missing.OWN_CATEGORY})
+
+
+def invented_people(schema: Schema, records: int, unit_size: float = 1.0, seed: int = 7) -> pa.Table:
+    """So many rows for a `trial_schema`; in units of `unit_size` rows on average, where it names one."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    unit, shared = np.arange(records), np.zeros(records)
+    if schema.unit is not None:
+        unit, sizes = _units(draw, records, unit_size)
+        own = draw.normal(size=int(unit.max()) + 1)
+        spread = (sizes - sizes.mean()) / (sizes.std() or 1.0)
+        shared = ((own + spread) / np.sqrt(2))[unit]
+    count = min(_MOST_THEMES, max(1, len(schema.protected) // _OF_A_THEME))
+    themes = draw.normal(size=(count, records))
+    common = _HOUSEHOLD * shared + np.sqrt(1 - _HOUSEHOLD**2) * draw.normal(size=records)
+    columns: dict[str, pa.Array] = {}
+    rest = np.sqrt(1 - _OWN**2 - _COMMON**2)
+    drawn = synthetic_sample(schema, records, seed)
+    for place, attribute in enumerate(schema.protected):
+        score = _OWN * themes[place % count] + _COMMON * common + rest * draw.normal(size=records)
+        column = drawn[attribute.name].combine_chunks()
+        ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
+        column = column.take(pc.sort_indices(column)).take(pa.array(ranks))
+        if attribute.gaps:
+            column = pc.if_else(pa.array(draw.random(records) < _GAPS), pa.scalar(None, column.type), column)
+        columns[attribute.name] = column
+    if schema.unit is not None:
+        columns = {schema.unit.column: pa.array(unit.astype(str)), **columns}
+    return pa.table(columns)
+
+
+def _units(draw: np.random.Generator, records: int, unit_size: float) -> tuple[np.ndarray, np.ndarray]:
+    """The unit of every row, and the size of every unit: one row, and a Poisson number of others."""
+    sizes = 1 + draw.poisson(max(unit_size - 1, 0.0), records)  # more units than can be needed
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), records)) + 1]
+    return np.repeat(np.arange(len(sizes)), sizes)[:records], sizes

@@ -1,0 +1,222 @@
+"""Invented people through a method: what it would cost, and what it would promise for the table's own schema."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.comparison.invented import invented_people, trial_schema
+from coterie.errors import ParameterError
+from coterie.evaluation import get_measure
+from coterie.evaluation.measure import Pair, Settings, bring_together
+from coterie.evaluation.tables import cells_of, combinations_of
+from coterie.methods import get_method
+from coterie.methods.guarantee import Guarantee, Status
+from coterie.promise.posterior import DP, likely_loss, most_sure, odds_in_words, share_in_words
+from coterie.promise.terms import forecast
+from coterie.publication.protect import protect
+from coterie.schema.arrays import Floats
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import brief
+
+_RUNS = 2
+_OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
+_BINS, _MOST_LABELS, _MOST_PAIRS = 8, 20, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What a release costs, measured on invented people. Shares are off by so many points 9 times in 10."""
+
+    shares: float  # of one answer (numbers in eighths)
+    cells: float  # of a cell of a two-way table
+    one_way: float  # the distance of distributions
+    averages: float  # of a number, in percent of its range
+    distributions: str
+    relations: str
+    models: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RecommendedRelease:
+    """One way to release the table, and what it would cost: measured on invented people."""
+
+    method: str
+    status: str
+    epsilon: str
+    delta: str | None
+    promise: str
+    error: float
+    words: str
+    k: int | None
+    accuracy: Accuracy
+
+    def __repr__(self) -> str:
+        return f"<RecommendedRelease {self.choice}: {self.status}, {self.words} ({self.error:.3g})>"
+
+    @property
+    def choice(self) -> str:
+        delta = "" if self.delta is None else f" and δ = {self.delta}"
+        return f"{self.method} at ε = {self.epsilon}{delta}"
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseStrength:
+    """The recommended method at another ε: what somebody can become sure of, and what the rows would be worth."""
+
+    epsilon: str
+    at_most_sure: str  # who was 50 % sure before
+    shares: float
+    error: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Invented people, and what a release of them is worth."""
+
+    described: Schema
+    records: int
+    unit_size: float | None
+    measure: str
+    target: str | None
+    schema: Schema
+    people: pa.Table
+
+    @classmethod
+    def of(
+        cls,
+        described: Schema,
+        records: int,
+        unit_size: float | None,
+        measure: str,
+        target: str | None,
+        at_most: int | None = None,
+    ) -> Trial:
+        """`at_most` takes the place of the unit's own."""
+        if unit_size is not None and not 1 <= unit_size < 1000:
+            raise ParameterError(
+                "A unit has at least one row on average.", "Give for example 2.3 (--unit-size)."
+            )
+        if at_most is not None and described.unit is not None:
+            unit = described.unit.model_copy(update={"at_most": at_most})
+            described = described.model_copy(update={"unit": unit})
+        schema = trial_schema(described)
+        size = unit_size or (schema.unit.at_most if schema.unit is not None else 1)
+        people = invented_people(schema, records, size)
+        return cls(described, records, unit_size, measure, target, schema, people)
+
+    def with_at_most(self, at_most: int) -> Trial:
+        return Trial.of(self.described, self.records, self.unit_size, self.measure, self.target, at_most)
+
+    def pairs(self, method: str, epsilon: Fraction, delta: str | None, k: int | None) -> list[Pair]:
+        recipe = get_method(method)
+        target = self.target if recipe.whole_table is not None else None
+        found = []
+        for seed in range(1, _RUNS + 1):
+            made = protect(
+                self.people,
+                self.schema,
+                method=method,
+                epsilon=epsilon if recipe.adds_noise else None,
+                delta=delta,
+                k=k,
+                target=target,
+                seed=seed,
+            )
+            found.append(bring_together(self.people, made.table, self.schema, shuffled=True))
+        return found
+
+    def judged(self, pairs: Sequence[Pair], measure: str) -> tuple[float, str]:
+        """The mean over the runs, and the word for it."""
+        known, settings = get_measure(measure), Settings(target=self.target)
+        results = [known.compute(pair, settings) for pair in pairs]
+        value = float(np.mean([math.inf if found.value is None else found.value for found in results]))
+        luck = float(np.mean([found.details.get("by_sampling", 0.0) for found in results]))
+        return value, known.word(value, luck)
+
+    def try_units(self, epsilon: Fraction, unit_size: float) -> dict[int, float]:
+        """By at_most: the distance of two-way tables, which sees both the noise and the rows that are left out."""
+        sizes = sorted({max(1, round(unit_size * times)) for times in _OF_TYPICAL})
+        trials = {size: self.with_at_most(size) for size in sizes}
+        return {
+            size: trial.judged(trial.pairs("dp-synthetic", epsilon, None, None), "two-way")[0]
+            for size, trial in trials.items()
+        }
+
+    def released(
+        self, method: str, epsilon: Fraction, delta: str | None, k: int | None, guarantee: Guarantee
+    ) -> RecommendedRelease:
+        pairs = self.pairs(method, epsilon, delta, k)
+        found = {
+            name: self.judged(pairs, name) for name in {self.measure, "one-way", "associations", "models"}
+        }
+        shares, cells, averages = (float(np.mean(one)) for one in zip(*map(_points, pairs), strict=True))
+        words = (found[name][1] for name in ("one-way", "associations", "models"))
+        return RecommendedRelease(
+            method,
+            guarantee.status.value,
+            brief(epsilon),
+            delta,
+            odds_in_words(guarantee),
+            *found[self.measure],
+            k,
+            Accuracy(shares, cells, found["one-way"][0], averages, *words),
+        )
+
+    def strengths(
+        self, best: RecommendedRelease, epsilons: Sequence[Fraction]
+    ) -> tuple[PromiseStrength, ...]:
+        method = get_method(best.method)
+        if not method.adds_noise:
+            return ()
+        found = []
+        for epsilon in epsilons:
+            guarantee = forecast(self.described, method, epsilon, best.k, delta=best.delta)
+            if guarantee.model != DP or guarantee.status is not Status.PROVED:
+                return ()
+            sure = share_in_words(most_sure(likely_loss(guarantee)))
+            if brief(epsilon) == best.epsilon:
+                figures = best.accuracy.shares, best.error, best.words
+            else:
+                pairs = self.pairs(best.method, epsilon, best.delta, best.k)
+                shares = float(np.mean([_points(pair)[0] for pair in pairs]))
+                figures = shares, *self.judged(pairs, self.measure)
+            found.append(PromiseStrength(brief(epsilon), sure, *figures))
+        return tuple(found)
+
+
+def _points(pair: Pair) -> tuple[float, float, float]:
+    """How far shares, cells and averages are off: the ninth of ten. In points, and in percent of a range."""
+    cells = {
+        name: cells_of(column, pair.released[name], _BINS, _MOST_LABELS)
+        for name, column in pair.original.items()
+    }
+    single = [_apart(part.before, part.after, part.size) for part in cells.values()]
+    double = []
+    for names in combinations_of(list(cells), 2, _MOST_PAIRS, 0) if len(cells) > 1 else ():
+        one, other = (cells[name] for name in names)
+        codes = one.before * other.size + other.before, one.after * other.size + other.after
+        double.append(_apart(*codes, one.size * other.size))
+    means = []
+    for name in pair.numeric:
+        domain, sides = pair.domain(name), (pair.before(name), pair.after(name))
+        if domain.upper > domain.lower and not any(np.isnan(values).all() for values in sides):
+            before, after = map(np.nanmean, sides)
+            means.append(np.array([100 * abs(after - before) / (domain.upper - domain.lower)]))
+    return _ninth(single), _ninth(double), _ninth(means)
+
+
+def _ninth(found: Sequence[Floats]) -> float:
+    return float(np.quantile(np.concatenate(found), 0.9)) if found else 0.0
+
+
+def _apart(before: Any, after: Any, size: int) -> Floats:
+    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (before, after)]
+    return np.asarray(100 * np.abs(shares[0] - shares[1])[(shares[0] + shares[1]) > 0])
