@@ -16,7 +16,7 @@ from coterie.schema.attributes import Schema
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project, Wish
 from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
-from coterie.studio.work.recommending import DIAL, PLAIN
+from coterie.studio.work.recommending import DIAL
 from coterie.table.demo_population import demo_population, demo_schema
 
 World = tuple[httpx.Client, StudioHome]
@@ -53,12 +53,14 @@ def test_the_page_says_what_the_command_says(studio: World) -> None:
     assert len(shown) == len(DIAL)
     visible = [part for part in shown if " hidden>" not in part[:200]]
     assert len(visible) == 1, "one release is recommended"
-    for epsilon, part in zip(DIAL, shown, strict=True):
-        found = coterie.recommend(None, narrow(), epsilon=epsilon, records=400, **PLAIN)
-        assert f"Method {found.best.method}, ε = {epsilon}" in part
-        assert found.best.words in part
-        assert f"{100 * found.best.error:.2g} %" in part
+    found = coterie.recommend(None, narrow(), epsilon=1, records=400, pure=True, beside=DIAL)
+    for strength, part in zip(found.strengths, shown, strict=True):
+        assert f"Method {found.best.method}, ε = {strength.epsilon}" in part
+        assert f"at most {strength.at_most_sure} sure" in part
+        assert f"± {strength.shares:.1f} points" in part
+        assert strength.words in part
         assert f"--method {found.best.method}" in part
+    assert f"± {found.best.accuracy.cells:.1f} points" in page
     assert "coterie recommend" in page
     assert "Two other good choices" in page
     assert "status-refuted" not in page, "what is unsafe stays outside the path"

@@ -38,36 +38,6 @@ def associations(pair: Pair, names: Sequence[str]) -> tuple[Floats, Floats]:
     return found
 
 
-def associations(pair: Pair, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """How much one attribute tells about another, before and after: 0 is nothing, 1 is everything.
-
-    Cramér's V of the same cells, corrected for the number of records (Bergsma 2013), so that chance alone gives 0.
-    """
-    cells = {name: _cells(pair.original[name], pair.released[name]) for name in names}
-    found = np.eye(len(names)), np.eye(len(names))
-    for (one, first), (other, second) in combinations(enumerate(names), 2):
-        for side, matrix in enumerate(found):
-            value = _association(cells[first][side], cells[second][side])
-            matrix[one, other] = matrix[other, one] = value
-    return found
-
-
-def _association(one: Whole, other: Whole) -> float:
-    records = len(one)
-    _, one = np.unique(one, return_inverse=True)
-    _, other = np.unique(other, return_inverse=True)
-    rows, columns = (int(codes.max(initial=0)) + 1 for codes in (one, other))
-    if min(rows, columns) < 2 or records < 2:
-        return 0.0
-    by_row, by_column = np.bincount(one).astype(np.float64), np.bincount(other).astype(np.float64)
-    pairs, counts = np.unique(one.astype(np.int64) * columns + other, return_counts=True)
-    expected = by_row[pairs // columns] * by_column[pairs % columns] / records
-    spread = float(np.sum(counts**2 / expected)) / records - 1  # χ²/n, also of cells that nobody is in
-    corrected = max(0.0, spread - (rows - 1) * (columns - 1) / (records - 1))
-    least = min(size - (size - 1) ** 2 / (records - 1) for size in (rows, columns)) - 1
-    return float(np.sqrt(min(1.0, corrected / least))) if least > 0 else 0.0
-
-
 MEASURE = Measure(
     name="two-way",
     title="distance of two-way tables",

@@ -85,15 +85,16 @@ def wrapped(words: list[str]) -> str:
     return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
-def recommend_lines(project: Project, asked: dict[str, Any], epsilon: str) -> list[tuple[str, str]]:
+def recommend_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, str]]:
     """What the page Recommend does at one ε. The number of records is enough: no value is looked at."""
     source, named = source_of(project)
     words = ["coterie", "recommend", source, *named, "--schema", str(project.schema_path)]
-    words += ["--purpose", asked["purpose"], "--epsilon", epsilon, "--records", str(asked["records"])]
+    words += ["--purpose", asked["purpose"], "--epsilon", asked["epsilon"]]
+    words += ["--records", str(asked["records"]), "--pure"]
     python = [
         f"schema = coterie.Schema.load({str(project.schema_path)!r})",
-        f"found = coterie.recommend(None, schema, purpose={asked['purpose']!r}, epsilon={epsilon!r}, "
-        f"records={asked['records']})",
+        f"found = coterie.recommend(None, schema, purpose={asked['purpose']!r}, "
+        f"epsilon={asked['epsilon']!r}, records={asked['records']}, pure=True)",
         "print(found.best, found.runner_up)",
     ]
     return ways(wrapped(words), python)

@@ -53,9 +53,6 @@ GOALS = {
 }
 # The error of each purpose's measure, as a sentence that a percentage begins.
 ACCURACY = {
-    "two-way": "of people stand in another cell of a table of two columns",
-    "jensen-shannon": "apart, column by column: 0 % is the same, 100 % has nothing in common",
-    "range-queries": "is how far counts of people with several properties are off",
     "one-way": "of people give another answer, column by column",
     "three-way": "of people stand in another cell of a table of three columns",
     "associations": "of the strength of a relation between two columns is lost or made up",

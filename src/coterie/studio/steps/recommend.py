@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 
 from coterie.comparison.recommendation import PURPOSES
 from coterie.errors import CoterieError, ParameterError, nearest
+from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Status
 from coterie.methods.recipe import Method
@@ -23,9 +24,9 @@ from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.same_in_code import protect_lines, recommend_lines
 from coterie.studio.steps.look import start as start_looking
 from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
+from coterie.studio.work.recommending import DIAL
 
 router = APIRouter()
-CLOSE = "close to the original"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,10 @@ class Offer:
     method: Method
     promised: ChoicePromise
     sure: float | None  # what an attacker who was 50 % sure can become at most; None: nothing limits it
-    error: float
+    error: float | None  # nothing can be measured any more
     words: str
+    shares: float  # points by which a share in a table is off, 9 times in 10
+    accuracy: dict[str, Any] | None  # more of that, at the ε that was asked for
     ways: list[tuple[str, str]]
 
     @property
@@ -46,7 +49,9 @@ class Offer:
         return "no limit" if self.sure is None else share_in_words(self.sure)
 
     @property
-    def accuracy(self) -> str:
+    def percent(self) -> str:
+        if self.error is None:
+            return "–"
         return f"{100 * self.error:.2g} %" if self.error < 1 else f"{100 * self.error:,.0f} %"
 
 
@@ -116,7 +121,9 @@ def _parameters(project: Project) -> dict[str, Any] | None:
     """None while the number of records is not known from outside: with a privacy unit that of the table is private."""
     wish = project.state.wish
     records = project.records if project.schema().unit is None else wish.records
-    return None if records is None else {"purpose": wish.purpose, "records": records}
+    if records is None:
+        return None
+    return {"purpose": wish.purpose, "records": records, "epsilon": AUDIENCES[wish.audience].most}
 
 
 def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
@@ -125,13 +132,14 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
     asked, wish, schema = _parameters(project), project.state.wish, project.schema()
     job, known = jobs.find(project, "recommend"), jobs.result(project, "recommend")
     fresh = asked is not None and known is not None and known["key"] == key_of(project, "recommend", asked)
+    found = known["found"] if fresh and known is not None else {}
     offers: list[Offer] = []
-    if fresh and known is not None:
-        try:
-            offers = [_offer(project, schema, one) for one in known["found"]["dial"]]
-        except CoterieError as error:
-            problem = problem or error
-    first = known["found"]["dial"][0] if fresh and known is not None else {}
+    try:
+        offers = _offers(project, schema, found) if found else []
+    except CoterieError as error:
+        problem = problem or error
+    best_word = get_measure(found["measure"]).word(0.0) if found else ""
+    begin = _begin(offers, wish, None, best_word)
     return step_page(
         project,
         "recommend",
@@ -141,34 +149,53 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
         schema=schema,
         goals=GOALS,
         audiences=AUDIENCES,
-        accuracy=ACCURACY.get(str(first.get("measure")), ""),
-        notes=first.get("notes", []),
-        avoid=first.get("avoid", {}),
+        accuracy=ACCURACY[found["measure"]] if found else "",
+        notes=found.get("notes", []),
+        avoid=found.get("avoid", {}),
+        best_word=best_word,
         job=job,
         offers=offers,
-        place=_begin(offers, wish, project.state.choice),
-        suggested=(begin := _begin(offers, wish, None)),
-        close=bool(offers) and offers[begin].words == CLOSE,
+        place=_begin(offers, wish, project.state.choice, best_word),
+        suggested=begin,
+        close=bool(offers) and offers[begin].words == best_word,
         from_data=[a.name for a in schema.protected if a.domain_from_data or a.order_from_data],
-        ways=recommend_lines(project, asked, offers[_begin(offers, wish, None)].epsilon)
-        if offers and asked
-        else [],
+        ways=recommend_lines(project, asked) if offers and asked else [],
     )
 
 
-def _offer(project: Project, schema: Schema, found: dict[str, Any]) -> Offer:
+def _offers(project: Project, schema: Schema, found: dict[str, Any]) -> list[Offer]:
+    """The recommended method at every stop of the dial."""
     best, recipe = found["best"], get_method(found["best"]["method"])
-    epsilon = found["epsilon"] if recipe.adds_noise else ""
-    choice = Choice(method=recipe.name, epsilon=epsilon, k=best["k"])
-    promise = promised(choice, schema, project.records)
-    guarantee = promise.guarantee
-    proved = guarantee.model == DP and guarantee.status is Status.PROVED
-    sure = most_sure(likely_loss(guarantee)) if proved else None
-    ways = protect_lines(project, choice)
-    return Offer(found["epsilon"], choice, recipe, promise, sure, best["error"], best["words"], ways)
+    beside = {one["epsilon"]: one for one in found["strengths"]}
+    offers = []
+    for epsilon in DIAL:
+        asked = epsilon == found["epsilon"]
+        measured = best if asked else beside.get(epsilon)
+        if measured is None:  # what could not be tried at this ε
+            continue
+        accuracy = best["accuracy"] if asked else None
+        choice = Choice(method=recipe.name, epsilon=epsilon if recipe.adds_noise else "", k=best["k"])
+        promise = promised(choice, schema, project.records)
+        guarantee = promise.guarantee
+        proved = guarantee.model == DP and guarantee.status is Status.PROVED
+        offers.append(
+            Offer(
+                epsilon,
+                choice,
+                recipe,
+                promise,
+                most_sure(likely_loss(guarantee)) if proved else None,
+                measured["error"],
+                measured["words"],
+                best["accuracy"]["shares"] if asked else measured["shares"],
+                accuracy,
+                protect_lines(project, choice),
+            )
+        )
+    return offers
 
 
-def _begin(offers: list[Offer], wish: Wish, choice: Choice | None) -> int:
+def _begin(offers: list[Offer], wish: Wish, choice: Choice | None, best_word: str) -> int:
     """Where the dial stands: at the choice that was made, else at the smallest ε that serves the purpose.
 
     Never above what the audience allows: a larger ε is only ever a person's own decision.
@@ -178,5 +205,5 @@ def _begin(offers: list[Offer], wish: Wish, choice: Choice | None) -> int:
             return place
     most = parse_epsilon(AUDIENCES[wish.audience].most)
     allowed = [place for place, offer in enumerate(offers) if parse_epsilon(offer.epsilon) <= most]
-    close = [place for place in allowed if offers[place].words == CLOSE]
+    close = [place for place in allowed if offers[place].words == best_word]
     return next(iter(close), allowed[-1] if allowed else 0)

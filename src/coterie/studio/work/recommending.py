@@ -1,8 +1,11 @@
-"""Recommend: the release that `coterie recommend` names, at every ε of the dial. It looks at no value of the table."""
+"""Recommend: the release that `coterie recommend` names, and the same at every other ε of the dial.
+
+It looks at no value of the table.
+"""
 
 from __future__ import annotations
 
-from inspect import signature
+import math
 from typing import Any
 
 import coterie
@@ -12,23 +15,13 @@ from coterie.studio.work import Tell
 DIAL = ("0.25", "0.5", "1", "2", "2.5")  # no larger ε is recommended: the promise would be practically empty
 
 
-# The dial is asked for one ε at a time, and a choice of the studio has no δ.
-PLAIN: dict[str, Any] = {
-    name: value
-    for name, value in (("pure", True), ("beside", ()))
-    if name in signature(coterie.recommend).parameters
-}
-
-
 def recommend(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """`parameters`: purpose, records."""
-    schema, found = project.schema(), []
-    for place, epsilon in enumerate(DIAL):
-        tell(place / len(DIAL), f"Trying the methods on invented people at ε = {epsilon}")
-        asked = {
-            "purpose": parameters["purpose"],
-            "records": parameters["records"],
-            "epsilon": epsilon,
-        } | PLAIN
-        found.append(coterie.recommend(None, schema, **asked).to_dict())
-    return {"dial": found}
+    """`parameters`: purpose, records, epsilon. A choice of the studio has no δ."""
+    tell(None, "Trying the methods on invented people")
+    others = [epsilon for epsilon in DIAL if epsilon != parameters["epsilon"]]
+    # Where an earlier choice came from is no fact about the columns; the page says what it does to the promise.
+    schema = project.schema().model_copy(update={"parameters": None})
+    found = coterie.recommend(None, schema, **parameters, pure=True, beside=others).to_dict()
+    for one in (found["best"], *found["strengths"]):
+        one["error"] = one["error"] if math.isfinite(one["error"]) else None
+    return {name: found[name] for name in ("measure", "epsilon", "best", "strengths", "avoid", "notes")}
