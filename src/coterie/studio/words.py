@@ -46,7 +46,7 @@ AUDIENCES = {
 }
 # What readers will do with it, by the names of `coterie.recommend`.
 GOALS = {
-    "relations": "tables and relations",
+    "relations": "relations between columns",
     "distributions": "single columns",
     "models": "regressions and models",
     "rows": "counts of small groups",
