@@ -446,7 +446,9 @@ def test_totals_of_weights_are_public_and_need_a_weight(visit: Visit) -> None:
     assert totals is not None
     assert totals.by == {"sex": {"f": 60, "m": 40}}
     assert "m: 40" in page, "what was written comes back"
-    assert "numbers by attribute" in posted(visit, project, "totals", totals="[1, 2]")
+    refused = posted(visit, project, "totals", totals="[1, 2]")
+    assert 'class="problem" role="alert"' in refused
+    assert "[1, 2]" in refused, "what was typed stays"
     posted(visit, project, "totals", totals="")
     assert Project(project.folder).schema().totals is None
 
