@@ -37,7 +37,7 @@ def run() -> Iterator[str]:
             "out of core": (rows, lambda path: out_of_core(path, folder / "scratch")),
         }
         if spark_rows:
-            from coterie.engines.spark.release import session
+            from coterie.engines.spark.session import session
 
             spark = session("local[2]")
             spark.conf.set("spark.sql.shuffle.partitions", "8")

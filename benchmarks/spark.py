@@ -1,6 +1,6 @@
 """How Spark's cost grows with records, attributes, k and cores; what it moves; and what that makes of a billion × 50.
 
-CPU seconds of Java and Python together. COTERIE_SPARK_ROWS (1 million unless told) is the middle of the range.
+CPU seconds of Java and Python together. COTERIE_SPARK_ROWS (1 million unless told) is a tenth of the largest table.
 A run costs something even without records (tasks, workers); the fit tells that from what a further value costs.
 """
 
@@ -21,7 +21,7 @@ from benchmarks.processor import tree_seconds
 from benchmarks.scaling import uniform_table
 from benchmarks.spark_stages import stages_after
 from coterie import protect
-from coterie.engines.spark.release import session
+from coterie.engines.spark.session import session
 
 PARTITIONS = 8
 HERE = Cluster(nodes=1, cores=2, network=float("inf"), input_parts=2, shuffle_parts=PARTITIONS)
@@ -34,8 +34,8 @@ def run() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     rows = int(os.environ.get("COTERIE_SPARK_ROWS", 1_000_000))
     base = {"records": rows, "attributes": 2, "k": 10}
-    settings = [{**base, "records": rows // 4}, base, {**base, "records": 2 * rows}]
-    settings += [{**base, "attributes": 1}, {**base, "attributes": 4}, {**base, "k": 100}]
+    settings = [{**base, "records": rows // 4}, base, {**base, "attributes": 1}, {**base, "attributes": 4}]
+    settings += [{**base, "k": 100}, {**base, "records": 10 * rows, "attributes": 4}]
     with tempfile.TemporaryDirectory() as folder:
         spark = _session("local[2]")
         _one(spark, Path(folder), 20_000, 2, 10)  # starts the workers
@@ -51,20 +51,21 @@ def run() -> Iterator[str]:
             tasks += seconds
             yield (
                 f"| {setting['records']:,} × {setting['attributes']}, {setting['k']} | {wall:.1f} | {used:.1f} "
-                f"| {used / cells * 1e6:.1f} | {moved / cells:.0f} |"
+                f"| {used / cells * 1e6:.2f} | {moved / cells:.1f} |"
             )
         spark.stop()
         alone = _session("local[1]")
         _one(alone, Path(folder), 20_000, 2, 10)
         wall, used, _ = _one(alone, Path(folder), **base)
-        yield f"| {rows:,} × 2, 10, on one core | {wall:.1f} | {used:.1f} | {used / rows / 2 * 1e6:.1f} | |"
+        yield f"| {rows:,} × 2, 10, on one core | {wall:.1f} | {used:.1f} | {used / rows / 2 * 1e6:.2f} | |"
         alone.stop()
     chosen = [(cells, used) for setting, cells, used, _ in measured if setting["k"] == 10]
     slope, start = np.polyfit(*zip(*chosen, strict=True), 1)
+    tasks_of_one = sum(stage.tasks for stage in runs[1].stages)
     moved_a_value = max(moved / cells for _, cells, _, moved in measured)
     yield (
-        f"\nA straight line through those of k = 10: **{start:.1f} CPU seconds to start** (hundreds of small tasks and "
-        f"their Python workers), **and {slope * 1e6:.1f} µs for each further value**.\n"
+        f"\nA straight line through those of k = 10: **{start:.1f} CPU seconds to start** (Java's compiler, Python "
+        f"workers, some {tasks_of_one} tasks), **and {slope * 1e6:.2f} µs for each further value**.\n"
     )
     kinds, spread = kinds_of(runs), spread_of(tasks)
     simulated = [simulate(kinds, run.values, run.attributes, HERE, spread) for run in runs]

@@ -58,6 +58,7 @@ def release_by_every_loop() -> None:
     import pyarrow as pa
 
     import coterie
+    from coterie.engines.out_of_core.chain import warm_up
 
     draw = np.random.Generator(np.random.PCG64(1))
     numbers = {name: draw.random(60_000) for name in "xy"}
@@ -70,6 +71,7 @@ def release_by_every_loop() -> None:
         schema = {"coterie_schema": 1, "attributes": attributes}
         coterie.protect(table.slice(0, rows), schema, method=method, **settings)
 
+    warm_up()  # what sorts on a disk, and on a cluster
     release(60_000, "dp-ir", epsilon=1, k=10)
     release(60_000, "dp-ir", mixed=True, epsilon=1, k=10)
     release(60_000, "idp-ls", epsilon=1, k=10)

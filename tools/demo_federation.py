@@ -1,4 +1,6 @@
-"""make demo-federation: an aggregator and three owners as real processes; a horizontal, a vertical and a blinded study.
+"""make demo-federation: an aggregator and three owners as real processes, and four studies.
+
+One of synthetic rows with a proof; one of different people; one of the same people, by pseudonyms; one by blinded ids.
 
 Everything is done by the commands that an administrator would type. Where the system allows it (root, iproute2), each
 party also lives in a network namespace of its own, and nobody listens in the owners' ones.
@@ -14,6 +16,7 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,7 @@ def demo(folder: Path, address: str, aggregator: Party, owners: dict[str, Party]
                 folder / f"{name}.log", "owner", "run", "--home", str(folder / name), "--json"
             )
             running.callback(_end, process)
+        _synthetic(folder, place, aggregator)
         _horizontal(folder, place, aggregator)
         for name in owners:
             # The same people everywhere now: another population, another table, other attributes.
@@ -138,7 +142,7 @@ def _join(
             attribute.name: {"lower": attribute.bounds().lower, "upper": attribute.bounds().upper}
             for attribute in demo_schema().protected
         },
-        "methods": ["idp-ls", "dp-ir"],
+        "methods": ["dp-synthetic", "idp-ls", "dp-ir"],
         "aggregators": [joined["aggregator"]],
         "disjoint": True,
         "blinded": True,
@@ -148,7 +152,7 @@ def _join(
 
 def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: Any) -> None:
     described = demo_schema().to_dict()["attributes"]
-    wanted = content.pop("wanted")
+    wanted, kind = content.pop("wanted"), content.pop("kind")
     spec = {
         "title": name,
         "method": "idp-ls",
@@ -158,7 +162,6 @@ def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: A
         "attributes": {attribute: described[attribute] for attribute in wanted},
         **content,
     }
-    kind = spec.get("join", spec["fragmentation"]).replace(" ", "-")
     path = folder / f"{kind}.yaml"
     path.write_text(yaml.safe_dump(spec, sort_keys=False))
     study = aggregator.run("aggregator", "study", "new", str(place), str(path))["id"]
@@ -177,14 +180,32 @@ def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: A
         print(f"  note: {note}")
 
 
+def _synthetic(folder: Path, place: Path, aggregator: Party) -> None:
+    say(
+        "A study with a proof: each hospital sends synthetic rows of its own people, and they are put together."
+    )
+    _study(
+        folder,
+        place,
+        aggregator,
+        "synthetic age, income and rent",
+        kind="synthetic",
+        fragmentation="horizontal",
+        method="dp-synthetic",
+        owners=[*OWNERS],
+        wanted=["age", "income", "rent"],
+    )
+
+
 def _horizontal(folder: Path, place: Path, aggregator: Party) -> None:
-    say("A horizontal study: three hospitals, different people, the same attributes.")
+    say("The same by a published method that has no proof: the certificate says so.")
     wanted = ["age", "income", "rent"]
     _study(
         folder,
         place,
         aggregator,
         "age, income and rent",
+        kind="horizontal",
         fragmentation="horizontal",
         owners=[*OWNERS],
         wanted=wanted,
@@ -199,6 +220,7 @@ def _vertical(folder: Path, place: Path, aggregator: Party) -> None:
         place,
         aggregator,
         "one table from three",
+        kind="vertical",
         fragmentation="vertical",
         owners=HOLDS,
         identifier="person",
@@ -215,6 +237,7 @@ def _blinded(folder: Path, place: Path, aggregator: Party) -> None:
         place,
         aggregator,
         "one table from two",
+        kind="blinded-ids",
         fragmentation="vertical",
         join="blinded ids",
         owners=holds,
@@ -227,13 +250,20 @@ def _seen_by_owner(folder: Path, name: str, party: Party) -> None:
     book = party.run("owner", "ledger", "--home", str(folder / name))
     [account] = book["populations"]
     own = pq.read_metadata(folder / name / "people.parquet")
+    individual = account["individual"]
     say(
         f"What {name} saw: its own {own.num_rows} rows, what it was asked, and the joined releases; nobody else's part."
     )
-    print(f"  budget: spent {account['spent']} of {account['lifetime']}, remaining {account['remaining']}")
-    for release in account["releases"]:
+    print(f"  differential privacy: spent {_short(account['spent'])} of {account['lifetime']}")
+    if individual:
         print(
-            f"  charged ε {release['epsilon']} for {release['method']}: {release['status']}, {release['state']}"
+            f"  individual differential privacy: spent {_short(individual['spent'])} of {individual['lifetime']}"
+        )
+    for release in account["releases"]:
+        loss = release["loss"]
+        print(
+            f"  charged ε {_short(loss['epsilon'])} ({loss['model']}) for {release['method']}: the part is "
+            f"{release['status']}; {loss['status']} for {loss['scope']}"
         )
     for path in sorted((folder / name / "studies").glob("*/release.parquet")):
         table = pq.read_metadata(path)
@@ -298,6 +328,11 @@ def namespaces(stack: ExitStack) -> dict[str, Party] | None:
         print(f"(no network namespaces here: {error.stderr.decode().strip()})")
         return None
     return {party: Party(name) for party, name in names.items()}
+
+
+def _short(epsilon: str) -> str:
+    """For people: 11/3 is 3.67."""
+    return f"{float(Fraction(epsilon)):.3g}"
 
 
 def say(text: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from consortium_attack import table as consortium
 from coterie.engines.out_of_core.chain import check_grouping
 from coterie.errors import ParameterError
 from coterie.methods import all_methods, as_dict
@@ -41,6 +42,7 @@ def in_memory_only() -> str:
 
 TABLES = {
     "README.md": {"methods": methods_table},
+    "docs/how-to/federate.md": {"consortium": consortium},
     "docs/how-to/large-tables.md": {"in-memory-only": in_memory_only},
 }
 

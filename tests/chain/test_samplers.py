@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.chain.noise.sampler import Sampler, laplace_scales, shuffled_order
-from coterie.chain.noise.secure import SecureSampler
+from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid, shuffled_order
+from coterie.chain.noise.secure import KeyedSampler, SecureSampler
 from coterie.chain.noise.seeded import SeededSampler, unit_laplace
+from coterie.chain.partition.clustering import ClusterShape
 from coterie.errors import ParameterError
 
 SAMPLERS = [SecureSampler(), SeededSampler(5)]
@@ -130,3 +131,21 @@ def test_the_first_and_the_last_word_give_finite_noise() -> None:
     ends = unit_laplace(np.array([0, 2**64 - 1], dtype=np.uint64))
     assert ends[0] == -ends[1]
     assert 36 < abs(ends[0]) < 37  # 53 ln 2
+
+
+@pytest.mark.parametrize("domain", [(0.0, 1.0), (-1e300, 1e300), (5e-324, 1e-300), (-3.0, 1e12)])
+def test_one_scale_for_all_draws_the_same_bits_as_a_list_of_it(domain: tuple[float, float]) -> None:
+    """The quick way takes the same draws and rounds as the general one does; far away it leaves the work to it."""
+    import numba  # noqa: F401  (the quick way is for processes that have the compiler)
+
+    low, high = domain
+    centres = np.random.Generator(np.random.PCG64(1)).uniform(0, 1, 40_000) * (high / 2 - low / 2) * 2 + low
+    centres[:4] = low, high, 0.0, -0.0
+    for epsilon in (Fraction(1, 1000), Fraction(7)):
+        grid = public_grid(low, high, epsilon, ClusterShape(len(centres), len(centres), 1, 1))
+        one = np.broadcast_to(np.float64(min(high / 2 - low / 2, 1e299)), len(centres))
+        sampler = KeyedSampler(bytes(range(32)), first=5)
+        scales = laplace_scales(one, epsilon)
+        assert scales.tolist() == laplace_scales(one.copy(), epsilon).tolist()
+        quick = sampler.laplace(centres, scales, "x", grid)
+        assert quick.tolist() == sampler.laplace(centres, scales.copy(), "x", grid).tolist()

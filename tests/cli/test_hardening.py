@@ -107,7 +107,7 @@ def test_no_noise_no_epsilon(
     assert release.certificate.epsilon is None
     assert "none" in release.certificate.sampler
     assert not release.certificate.reproducible
-    assert not release.certificate.notes
+    assert not [note for note in release.certificate.notes if "order of the table" not in note]
     charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people")
     assert coterie(monkeypatch, *command(database, tmp_path, "--method", method, "--k", 5, *charged)) == 5
 
@@ -148,7 +148,9 @@ def test_both_or_nothing_when_the_output_appears_meanwhile(
 def test_mdav_groups_enormous_values() -> None:
     values = np.array([1.0, -1.0] * 3) * 1e200
     wide = {"attributes": {"x": {"role": "protect", "domain": {"lower": -1e289, "upper": 1e289}}}}
-    released = protect(pa.table({"x": values}), wide, method="mdav", k=3).table.column("x").to_numpy()
+    released = (
+        protect(pa.table({"x": values}), wide, method="mdav", k=3, shuffle=False).table.column("x").to_numpy()
+    )
     np.testing.assert_allclose(released, values)
 
 

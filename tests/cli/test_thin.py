@@ -68,6 +68,7 @@ SERVICES = {
     "aggregator.py": "coterie.federation",
     "aggregator_administration.py": "coterie.federation",
     "owner.py": "coterie.federation",
+    "owner_identity.py": "coterie.federation",
     "federation_output.py": "coterie.federation",
 }
 

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))  # mixed_table
 
-from coterie.engines.spark.release import java_version
+from coterie.engines.spark.session import java_version
 
 # Tables here are small: Java's second compiler and its collector's threads take half of all time, and give nothing.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

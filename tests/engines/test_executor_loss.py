@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.engines.spark.release import java_version
+from coterie.engines.spark.session import java_version
 
 
 @pytest.mark.slow

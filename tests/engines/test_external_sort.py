@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core import chain as external_sort
-from coterie.engines.out_of_core.chain import ExternalSort, ranking
+from coterie.engines.out_of_core.chain import ExternalSort
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.errors import OutputError, ParameterError
 
 FIELDS = np.dtype([("key", "<f8"), ("beside", "<i4")])
-EACH = (4 + 12) * 3 + 160  # bytes that the sort plans for a record
+EACH = (4 + 12) * 3 + 100  # bytes that the sort plans for a record
 
 
 def labels_of(
     values: NDArray[np.float64], k: int, memory: int, folder: Path
 ) -> tuple[NDArray[np.int32], int]:
     scratch = Scratch.make(folder / "scratch")
-    sort = ranking(scratch, len(values), k, memory, FIELDS)
+    sort = ExternalSort(scratch, "a", len(values), k, memory, FIELDS)
     for start in range(0, len(values), 7):
         batch = np.empty(len(values[start : start + 7]), dtype=FIELDS)
         batch["key"], batch["beside"] = values[start : start + 7], np.arange(start, start + len(batch))
@@ -60,7 +60,7 @@ def test_the_clusters_are_those_of_the_whole_column(
     assert labels.tolist() == individual_ranking(values, k).labels.tolist()
 
 
-def test_what_fits_stays_in_memory(tmp_path: Path) -> None:
+def test_one_bucket_is_a_piece_of_its_own(tmp_path: Path) -> None:
     values = np.random.Generator(np.random.PCG64(2)).random(500)
     labels, pieces = labels_of(values, 3, 10**6, tmp_path)
     assert pieces == 1
@@ -79,7 +79,7 @@ def test_large_columns_are_cut_evenly(shape: str, tmp_path: Path, monkeypatch: p
     elif shape == "sorted":
         values.sort()
     scratch = Scratch.make(tmp_path / "scratch")
-    sort = ExternalSort(scratch, len(values), 10, 20_000 * 300, np.dtype([("key", "<f8")]))
+    sort = ExternalSort(scratch, "a", len(values), 10, 20_000 * 200, np.dtype([("key", "<f8")]))
     batch = np.empty(len(values), dtype=sort.fields)
     batch["key"] = values
     sort.add(batch)
@@ -96,7 +96,7 @@ def test_large_columns_are_cut_evenly(shape: str, tmp_path: Path, monkeypatch: p
 def test_memory_too_small_for_a_cluster_is_refused(tmp_path: Path) -> None:
     scratch = Scratch.make(tmp_path / "scratch")
     with pytest.raises(ParameterError, match="too small"):
-        list(ExternalSort(scratch, 10**6, 10**5, 10**4, FIELDS).pieces())
+        list(ExternalSort(scratch, "a", 10**6, 10**5, 10**4, FIELDS).pieces())
 
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -45,7 +45,7 @@ def test_a_full_disk_in_the_sort_or_at_the_end(
     (tmp_path / "schema.yaml").write_text("attributes:\n" + "".join(lines))
     out = (tmp_path if full == "scratch" else small_disk) / "out.parquet"
     out.write_bytes(EARLIER)
-    monkeypatch.setattr(large_module, "room_for_work", lambda limit: 20_000_000)
+    monkeypatch.setattr(large_module, "room_for_work", lambda limit: 12_000_000)
     line = ["protect", source, "--schema", tmp_path / "schema.yaml", "--output", out, "--force"]
     line += ["--method", "dp-ir", "--epsilon", 10**6, "--k", 3, "--memory", "6GB"]
     line += ["--scratch", small_disk if full == "scratch" else tmp_path]

@@ -22,7 +22,7 @@ SCRIPT = """
 import os, signal
 from coterie.engines.out_of_core import release as large
 from coterie.cli import main
-large.room_for_work = lambda limit: 400_000
+large.room_for_work = lambda limit: 100_000
 write = large._Finished._write
 def stopping(self, names):
     write(self, names)

@@ -24,7 +24,7 @@ from coterie.engines.out_of_core.scratch import Scratch
 from coterie.errors import CoterieError, DataError, OutputError, ParameterError, SchemaError
 from coterie.methods import all_methods
 from coterie.promise.certificate import Digest
-from coterie.schema.attributes import Attribute, Domain, Role
+from coterie.schema.attributes import Attribute, Domain, Outside, Role
 from coterie.table.memory_limit import parse_memory, room_for_work
 
 
@@ -38,7 +38,7 @@ def in_pieces(name: str) -> bool:
 
 METHODS = [method for method in all_methods().values() if in_pieces(method.name)]
 REFUSED = [method for method in all_methods().values() if method not in METHODS]
-SMALL = 400_000  # bytes for work: several buckets of the mixed table
+SMALL = 100_000  # bytes for work: several buckets of the mixed table
 
 
 @pytest.fixture
@@ -297,10 +297,49 @@ def test_other_outputs_and_inputs_are_refused(source: Path) -> None:
         )
 
 
+def test_a_table_that_fits_is_not_sent_to_the_disk(source: Path) -> None:
+    release = run(source, seed=5)
+    assert {path.name for path in release.scratch.folder.iterdir()} == {"finished.json"}
+    expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
+    assert release.table.read_all().equals(expected)
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_attributes_side_by_side_are_the_same_release(
+    cores: int, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_module, "room_for_work", lambda limit: SMALL * cores)
+    monkeypatch.setattr("coterie.engines.out_of_core.chain._ROOM_A_THREAD", SMALL)
+    monkeypatch.setattr("coterie.engines.out_of_core.chain.sorting_bytes", lambda fields: 10**9)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
+    assert run(source, seed=5).table.read_all().equals(expected)
+
+
+@pytest.mark.parametrize("little", [True, False])
+def test_a_fault_in_one_attribute_ends_all_and_is_told(
+    little: bool, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if little:
+        monkeypatch.setattr(large_module, "room_for_work", lambda limit: 2 * SMALL)
+        monkeypatch.setattr("coterie.engines.out_of_core.chain.sorting_bytes", lambda fields: 10**9)
+    monkeypatch.setattr("coterie.engines.out_of_core.chain._ROOM_A_THREAD", SMALL)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    changed = mixed_schema()
+    attributes = [
+        a.model_copy(update={"outside": Outside.ERROR}) if a.name == "amount" else a
+        for a in changed.attributes
+    ]
+    with pytest.raises(DataError, match="'amount' has values outside"):
+        run(source, Schema(attributes=tuple(attributes)))
+
+
+@pytest.mark.usefixtures("little_memory")
 def test_scratch_files_of_original_values_do_not_outlive_their_attribute(source: Path) -> None:
     release = run(source)
     names = {path.name for path in release.scratch.folder.iterdir()}
-    assert not any(name == "column" or name.startswith("bucket-") for name in names)
+    assert "attribute-0-rows-0" in names
+    assert not any("column" in name or "bucket" in name for name in names)
     assert isinstance(release.scratch, Scratch)
 
 

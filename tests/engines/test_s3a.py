@@ -21,7 +21,7 @@ import pytest
 from s3_service import BUCKET, S3Service, is_copy
 
 from coterie import Attribute, Domain, Ledger, Role, Schema
-from coterie.engines.spark.release import java_version
+from coterie.engines.spark.session import java_version
 from coterie.errors import OutputError
 
 KIT = Path(os.environ.get("COTERIE_S3A", "no folder"))

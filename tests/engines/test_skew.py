@@ -46,7 +46,7 @@ def test_in_memory() -> None:
 
 
 def test_out_of_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_module, "room_for_work", lambda limit: 30_000_000)  # some seven buckets
+    monkeypatch.setattr(large_module, "room_for_work", lambda limit: 20_000_000)  # some seven buckets
 
     def work(values: np.ndarray) -> None:
         pq.write_table(pa.table({"x": values}), tmp_path / "in.parquet")
@@ -61,7 +61,7 @@ def test_out_of_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_buckets_on_disk_are_cut_evenly_through_a_value_that_most_records_share(tmp_path: Path) -> None:
     scratch = Scratch.make(tmp_path / "scratch")
     fields = np.dtype([("key", "<f8")])
-    sort = ExternalSort(scratch, RECORDS, 10, 15_000_000, fields)
+    sort = ExternalSort(scratch, "a", RECORDS, 10, 10_000_000, fields)
     sort.add(columns()[1].view(fields))
     largest = max(len(piece.rows) for piece in sort.pieces())
     assert sort.buckets() > 4

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.cli.app import app
-from coterie.engines.spark.release import read_parquet
-from coterie.engines.spark.worker import told
+from coterie.engines.spark.faults import told
+from coterie.engines.spark.session import read_parquet
 from coterie.errors import DataError, OutputError
 from coterie.publication import spark_staging as folder_module
 

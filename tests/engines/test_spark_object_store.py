@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie import Attribute, Domain, Role, Schema
-from coterie.engines.spark.worker import told
+from coterie.engines.spark.faults import told
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.publication.engine_runs import OnSpark, ProtectRequest

@@ -289,9 +289,9 @@ def assert_told(folder: Path, code: int, problem: str, advice: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_value_in_nine_of_ten_rows_costs_at_most_twice(spark: Any) -> None:
+def test_a_value_in_nine_of_ten_rows_costs_at_most_twice(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU seconds of Java and of the Python workers, in turns: other processes do not count."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2])
     from benchmarks.processor import tree_seconds
 
     draw = np.random.Generator(np.random.PCG64(4))

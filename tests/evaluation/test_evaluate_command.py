@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import coterie
 from coterie.cli import output
 from coterie.cli.app import app
 from coterie.errors import CoterieError
@@ -20,7 +21,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("evaluate")
     stage(demo_population(300), place / "people.csv", force=False).publish()
     (place / "schema.yaml").write_text(demo_schema().to_yaml(), encoding="utf-8")
-    for name, extra in (("out.csv", []), ("shuffled.csv", ["--shuffle"])):
+    for name, extra in (
+        ("out.csv", ["--keep-order"]),
+        ("shuffled.csv", ["--internal", f"{place}/internal.json"]),
+    ):
         made = CliRunner().invoke(
             app,
             ["protect", f"{place}/people.csv", "-s", f"{place}/schema.yaml", "-m", "idp-cbls", "-e", "1", "-k", "5",
@@ -56,6 +60,29 @@ def test_a_certificate_beside_the_release_says_that_rows_were_shuffled(folder: P
     assert found["measures"]["sse"]["value"] is None
     assert "linked rows" in found["measures"]["sse"]["reason"]
     assert found["measures"]["jensen-shannon"]["value"] is not None
+
+
+def test_the_internal_figures_say_whose_row_is_whose(folder: Path) -> None:
+    """Without noise drawn anew, paired rows give what the release itself noted about them."""
+    noted = json.loads((folder / "internal.json").read_text())
+    found = call(folder, "shuffled.csv", "--order", f"{folder}/internal.json")["measures"]["sse"]
+    for name, error in found["attributes"].items():
+        assert error == pytest.approx(noted["attributes"][name]["mean_squared_error"], rel=1e-6)
+    (folder / "wrong.txt").write_text("0\n1\n")
+    arguments = ["evaluate", f"{folder}/people.csv", f"{folder}/shuffled.csv", "-s", f"{folder}/schema.yaml"]
+    refused = CliRunner().invoke(app, [*arguments, "--order", f"{folder}/wrong.txt"])
+    assert refused.exit_code != 0
+    assert "does not fit the release" in str(refused.exception)
+
+
+def test_a_release_in_memory_knows_whose_row_is_whose(folder: Path) -> None:
+    people, schema = demo_population(300), demo_schema()
+    release = coterie.protect(people, schema, method="laplace", epsilon=1000)
+    assert release.certificate.release.shuffled
+    assert not release.table.column(0).equals(people.column(release.table.column_names[0]))
+    assert (
+        coterie.evaluate(people, release, schema, measures=["sse"]).measures["sse"].value < 0.1
+    )  # else about 2
 
 
 def test_the_table_explains_each_number(folder: Path) -> None:

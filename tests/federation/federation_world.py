@@ -166,7 +166,15 @@ class World:
         return OwnerHome.open(folder)
 
     def client(self, home: OwnerHome, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
-        return Client(home.url, home.aggregator, home.tls, home.keys, session=session, replaces=replaces)
+        return Client(
+            home.url,
+            home.aggregators[0],
+            home.trusted_tls(),
+            home.keys,
+            session=session,
+            replaces=replaces,
+            succeeded=home.succeed,
+        )
 
     def give(self, home: OwnerHome, table: pa.Table, **policy: Any) -> Path:
         """The owner's table, and a policy that says yes to it."""

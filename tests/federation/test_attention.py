@@ -24,7 +24,7 @@ def spoiled(world: Any, names: tuple[str, str]) -> tuple[Any, list[Any], Path, b
     """Both owners have delivered, and the aggregator's disk has lost the first one's chunk before it was joined."""
     homes = [world.join(name) for name in names]
     for home in homes:
-        world.give(home, people(40, 5))
+        world.give(home, people(40, 5), unsealed=True)
     study = world.study([*names], protocol=2)  # the first is accepted before the second delivers
     until(lambda: Look(world, homes[0]).once() is not None and Look(world, homes[1]).once() is not None, "")
     world.await_state(study, "COLLECTING")

@@ -194,6 +194,17 @@ def test_an_aggregator_cannot_be_made_on_a_full_disk(tmp_path: Path, small_disk:
     assert coterie(*words)[0] == 0
 
 
+def test_an_aggregator_does_not_start_on_a_full_disk(tmp_path: Path, small_disk: Mount, coterie: Any) -> None:
+    """And says why, for whoever restarts it."""
+    place = small_disk(tmp_path / "disk", "3m")
+    coterie("aggregator", "init", place / "new", "--url", "https://localhost:8443", "--json")
+    filler = fill(place, leave=0)
+    code, _, wrong = coterie("aggregator", "serve", place / "new", "--json")
+    assert (code, "disk is full" in wrong["problem"]) == (6, True), wrong
+    filler.unlink()
+    assert coterie("aggregator", "owners", "list", place / "new", "--json")[0] == 0
+
+
 def test_half_a_private_file_is_not_left(tmp_path: Path, small_disk: Mount) -> None:
     place = small_disk(tmp_path / "disk", "64k")
     with pytest.raises(OSError, match="No space"):

@@ -281,7 +281,7 @@ def test_the_compose_file_can_be_read() -> None:
 def test_the_examples_of_the_guide() -> None:
     """What the guide tells to write is what the code reads."""
     text = (ROOT / "docs" / "how-to" / "federate.md").read_text(encoding="utf-8")
-    horizontal, vertical, blinded, policy = (
+    horizontal, vertical, blinded, beside, policy = (
         yaml.safe_load(part.split("```")[0]) for part in text.split("```yaml")[1:]
     )
 
@@ -293,4 +293,8 @@ def test_the_examples_of_the_guide() -> None:
     both = study_from({**horizontal, "minimum": 2, **vertical}, Keys.generate().public, find)
     assert [str(both.share(name)) for name in ("hospital-a", "registry")] == ["1/3", "2/3"]
     assert study_from({**horizontal, "minimum": 2, **blinded}, Keys.generate().public, find).blinded
+    attributes = {**horizontal["attributes"], "sex": {"type": "boolean", "role": "protect"}}
+    attributes["cost"] = attributes["stay"]
+    four = {**horizontal, "minimum": 2, "attributes": attributes, **beside}
+    assert study_from(four, Keys.generate().public, find).join == "side by side"
     assert Policy.model_validate(policy).maximum_epsilon == "1"

@@ -20,9 +20,11 @@ from coterie.federation.documents.certificate import (
     composed,
     part_guarantee,
     part_promise,
+    require_no_stronger,
     verified,
 )
 from coterie.federation.documents.study import Study
+from coterie.federation.errors import FederationError
 from coterie.federation.owner import client as delivering
 from coterie.federation.secrets.keys import pinned_context
 from coterie.methods import all_methods
@@ -132,6 +134,31 @@ def test_a_part_promises_the_same_for_every_number_of_rows(studies: dict[str, St
         assert {promise.value, promise.label} <= {settled.value, settled.label, WITHHELD}
 
 
+def test_an_owner_cannot_promise_more_than_its_method(studies: dict[str, Study]) -> None:
+    """Else one owner could make the sum of the joined promise smaller than it is."""
+    content = {**studies["horizontal"].content(), "method": "dp-synthetic"}
+    study = Study.model_validate(content)
+    owner = study.roster[0].owner
+    honest = part_promise(study, owner, 40)
+    require_no_stronger(study, owner, honest)
+    require_no_stronger(
+        study, owner, honest.model_copy(update={"status": "none", "model": "none", "value": "none"})
+    )
+    refuted = Study.model_validate({**content, "method": "idp-ls"})
+    require_no_stronger(refuted, owner, part_promise(refuted, owner, 40))
+    for changes in (
+        {"value": "0.001"},
+        {"status": "conditional", "value": "0.001"},
+        {"model": "zero"},
+        {"scope": "everything"},
+    ):
+        with pytest.raises(FederationError, match="promises more"):
+            require_no_stronger(study, owner, honest.model_copy(update=changes))
+    for changes in ({"status": "proved"}, {"value": "1"}):
+        with pytest.raises(FederationError, match="promises more"):
+            require_no_stronger(refuted, owner, part_promise(refuted, owner, 40).model_copy(update=changes))
+
+
 def whole_numbers(text: str) -> set[str]:
     """Numbers that stand alone: not digits of a hash, a signature, a time or an address."""
     return set(re.findall(r"(?<![\w.+/=:-])\d+(?![\w+/=:-]|\.\d)", text))
@@ -183,7 +210,7 @@ def test_a_study_of_protocol_1(shared: Any) -> None:
     """Published before, or by an aggregator that was not renewed: its documents are as they were."""
     homes = owners(shared)
     for home in homes:
-        shared.give(home, people(40, 5), rows_public=True)
+        shared.give(home, people(40, 5), rows_public=True, unsealed=True)
     study = shared.study([home.owner for home in homes], protocol=1)
     finish(shared, homes, study)
     certificate = shared.certificate(study)

@@ -35,7 +35,7 @@ from coterie.federation.storage import parties, studies
 from coterie.federation.storage import parties as audit
 from coterie.federation.storage.database import Database, invitations, metadata, owners
 from coterie.federation.storage.database import audit as audit_table
-from coterie.publication.ledger.book import first_broken
+from coterie.publication.ledger.seals import first_broken
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
@@ -232,7 +232,9 @@ def test_one_table_of_transitions() -> None:
         StudyState.EXPIRED,
         StudyState.FAILED,
     }
-    assert not may_follow(ContributionState.DELIVERED, ContributionState.WITHDRAWN)
+    # Sealed parts only, and only until the others open theirs: storage.studies.may_withdraw.
+    assert may_follow(ContributionState.DELIVERED, ContributionState.WITHDRAWN)
+    assert not may_follow(ContributionState.ACCEPTED, ContributionState.WITHDRAWN)
     assert not may_follow(StudyState.RELEASED, StudyState.FAILED)
 
 

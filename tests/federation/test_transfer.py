@@ -28,7 +28,7 @@ class Ready:
         self.world = world
         self.homes = [world.join(f"transfer-{letter}-{number}") for letter in "ab"]
         for home in self.homes:
-            world.give(home, people(rows, 1))
+            world.give(home, people(rows, 1), unsealed=True)
         owners = [home.owner for home in self.homes]
         self.study = world.study(owners, protocol=2, **study)
         for home in self.homes:

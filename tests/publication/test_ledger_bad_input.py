@@ -78,8 +78,8 @@ def test_a_new_ledger_is_for_its_owner_alone_and_a_shared_one_stays_shared(tmp_p
 
 def test_a_newer_version(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    with pytest.raises(LedgerError, match="has version 3; this Coterie reads version 2"):
+        connection.execute("PRAGMA user_version = 4")
+    with pytest.raises(LedgerError, match="has version 4; this Coterie reads version 3"):
         Ledger.open(path)
 
 

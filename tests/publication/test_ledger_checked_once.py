@@ -18,7 +18,7 @@ from ledger_staged_file import StagedFile
 from coterie.errors import BudgetExceeded, LedgerError
 from coterie.promise.loss import Loss
 from coterie.publication.ledger import Book, Ledger, Purpose, storage
-from coterie.publication.ledger import book as chain
+from coterie.publication.ledger import seals as chain
 from coterie.publication.ledger.account import LedgerAccount, Terms
 from coterie.publication.ledger.storage import Storage
 

@@ -15,7 +15,7 @@ from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError
 from coterie.publication.ledger import Ledger, Purpose
-from coterie.publication.ledger.book import GENESIS, canonical, seal, verified
+from coterie.publication.ledger.seals import GENESIS, canonical, seal, verified
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie import Schema
+from coterie import Schema, protect
 from coterie.errors import DataError, SchemaError
 from coterie.schema.codebook import Variable, mark_range
 from coterie.table.checked import column_of
@@ -109,11 +109,74 @@ attributes:
         ({"value_labels": {1: " "}}, "each code one label"),
         ({"format": "F8 2; drop"}, "display format"),
         ({"label": ""}, "label"),
+        ({"categories": ["1", "2", "9"]}, "'9' is among the labels, and missing_marks says"),
+        ({"categories": ["1", "2", "98.0"]}, "'98.0' is among the labels"),
+        ({"categories": ["1", "2", "9"], "missing_marks": ["9.0"]}, "'9' is among the labels"),
+        ({"missing_marks": ["refused"]}, "the words 'refused', but not their code; write the code 9"),
     ],
 )
 def test_a_contradiction_is_told(entries: dict[str, Any], problem: str) -> None:
     with pytest.raises(SchemaError, match=problem):
         schema(**entries)
+
+
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        ({"type": "boolean", "missing_marks": ["No"]}, "'no' is among the labels"),
+        ({"type": "boolean", "missing_marks": ["0 to 5"]}, "among the labels"),
+        (
+            {"type": "integer", "domain": {"lower": 0, "upper": 9}, "missing_marks": ["lowest to 9"]},
+            "covers the whole",
+        ),
+    ],
+)
+def test_marks_that_leave_no_answer_are_refused(entries: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SchemaError, match=problem):
+        Schema.load({"attributes": {"a": {"role": "protect", **entries}}})
+
+
+def test_a_mark_is_a_number_where_it_is_written_as_one() -> None:
+    described = schema(missing_marks=["9.0", "97 to 99"])
+    assert described["a"].categories.labels == ("1", "2")
+    assert codes(described, [1, 9, 97]) == [0, -1, -1]
+    assert codes(described, ["1", "9", "9.00"]) == [0, -1, -1]
+
+
+def test_a_mark_in_a_taxonomy_is_refused() -> None:
+    described = schema(
+        value_labels=None, missing_marks=["Sales"], categories={"taxonomy": "adult:occupation"}
+    )
+    with pytest.raises(SchemaError, match="a missing mark that is a category of its taxonomy"):
+        column_of(pa.chunked_array([["Sales"]]), described["a"], described)
+
+
+def test_a_mark_inside_the_domain_is_told() -> None:
+    """99 years are an age; where 99 means 'no answer', nobody is 99 in the release."""
+    described = Schema.load(
+        {
+            "attributes": {
+                "age": {
+                    "type": "integer",
+                    "role": "protect",
+                    "missing": "own category",
+                    "missing_marks": ["99", "-8", "115 to highest", "?"],
+                    "domain": {"lower": 0, "upper": 120},
+                },
+                "day": {
+                    "type": "date",
+                    "role": "protect",
+                    "missing_marks": ["1900-01-01", "2099-12-31", "99"],
+                    "domain": {"lower": "1900-01-01", "upper": "2030-01-01"},
+                },
+            }
+        }
+    )
+    release = protect(
+        {"age": [1, 99], "day": ["2020-01-01"] * 2}, described, method="laplace", epsilon=1, seed=1
+    )
+    told = "read as missing, although the domain holds it: 99, 115 to highest in age; 1900-01-01 in day"
+    assert told in release.certificate.notes
 
 
 def test_codes_written_twice_are_refused() -> None:

@@ -169,7 +169,7 @@ def test_the_dictionary_of_the_file_is_believed() -> None:
     scale = guess("q", ZERO_TO_TEN, value_labels=ends)
     assert (scale.type, scale.labels) == ("ordinal", tuple(map(str, range(11))))
     partly = guess("q", CODES, value_labels={"1": "red", "2": "blue"})
-    assert (partly.type, partly.labels) == ("categorical", ())
+    assert (partly.type, partly.labels) == ("categorical", ("1", "2"))
     assert "does not name every code" in partly.notes[0]
     top = guess("age", AGES, value_labels={"89": "89 or older"})
     assert (top.type, top.labels) == ("integer", ()), "one number with words is no list of codes"
@@ -187,6 +187,34 @@ def test_labels_of_the_file_count_as_from_the_data_until_a_codebook_is_named(tmp
     told = Schema.draft(table, codebook="codebook 2024, page 12").schema["sex"]
     assert (told.from_data, told.categories.reasons) == ("", "codebook 2024, page 12")
     assert told.value_labels == (("1", "m"), ("2", "f"))
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_code_that_the_dictionary_lacks_is_no_label_of_the_codebook(text: bool) -> None:
+    """It came from the data, whatever somebody says about the codebook; the table is refused until it is settled."""
+    cells = [1, 2] * 20 + [3]
+    said = Variable(value_labels={"1": "m", "2": "f", "9": "no answer"})
+    column = pa.array(list(map(str, cells)) if text else cells)
+    field = pa.field("sex", column.type, metadata=said.as_metadata())
+    table = pa.table([column], schema=pa.schema([field]))
+    draft = Schema.draft(table)
+    assert "does not name every code that occurs" in draft.text
+    assert draft.schema["sex"].from_data == "labels of sex"
+    named = Schema.draft(table, codebook="codebook 2024").schema
+    assert named["sex"].categories.labels == ("1", "2")
+    with pytest.raises(DataError, match="not among its labels"):
+        coterie.protect(table, named, method="dp-synthetic", epsilon=1)
+    asked = Schema.draft(table, bounds_from_data=1.5, codebook="codebook 2024").schema["sex"]
+    if not text:
+        assert asked.categories.labels == ("1", "2", "3")
+    assert bool(asked.from_data) is not text
+
+
+def test_a_scale_of_which_only_the_ends_are_named_has_no_label_that_means_missing() -> None:
+    cells = np.r_[ZERO_TO_TEN, [5] * 10]
+    found = guess("q", cells, value_labels={"0": "no", "10": "yes", "5": "don't know"})
+    assert "5" in found.marks
+    assert found.labels == ("0", "1", "2", "3", "4", "6", "7", "8", "9", "10")
 
 
 def test_suggestions_stand_in_the_draft_and_in_the_frame() -> None:

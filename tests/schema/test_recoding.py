@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import coterie
@@ -14,6 +15,8 @@ from coterie.schema.attributes import Attribute, AttributeType
 from coterie.schema.recoded import band_ranks, recoded_numbers
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
+from coterie.table.checked import column_of
+from coterie.table.columns.column import MISSING_LABEL, CategoryColumn, released_field
 
 AGE = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}}
 PAY = {"type": "continuous", "role": "protect", "domain": {"lower": 0.5, "upper": 98}}
@@ -153,6 +156,45 @@ def test_labels_merge_and_codes_may_be_named_by_their_words() -> None:
     found = coterie.Schema.load(yaml)["it"]
     assert found.categories is not None
     assert found.categories.labels == ("yes", "01")
+
+
+def test_new_labels_of_codes_are_codes() -> None:
+    """Codes and words in one column would make it text, and no program would label it."""
+    words = {1: "single", 2: "married", 3: "cohabiting", 4: "widowed", 5: "refused"}
+    content = {
+        "type": "categorical",
+        "role": "protect",
+        "categories": ["1", "2", "3", "4"],
+        "value_labels": words,
+        "missing_marks": [5, "7 to 8"],
+        "missing": "own category",
+    }
+    merged = {"married": "partnered", "3": "partnered", "4": "was married"}
+    found = attribute(content, {"labels": merged})
+    assert found.categories is not None
+    assert found.categories.labels == ("1", "6", "9")  # 5, 7 and 8 mean 'missing', 2 to 4 something else
+    assert found.value_labels == (("1", "single"), ("6", "partnered"), ("9", "was married"))
+    assert found.codes_by_words["partnered"] == "6"
+    assert released_field(found, found.categories.labels).type == pa.int64()
+    schema = coterie.Schema(attributes=(found,))
+    cells = pa.chunked_array([["2", "cohabiting", "4", "single", "refused"]])
+    column = column_of(cells, found, schema)
+    assert isinstance(column, CategoryColumn)
+    names = column.taxonomy.categories
+    assert [names[code] for code in column.codes] == ["6", "6", "9", "1", MISSING_LABEL]
+    ordinal = attribute({**content, "type": "ordinal"}, {"labels": {"2": "middle", "3": "middle"}})
+    assert ordinal.categories is not None
+    assert ordinal.categories.labels == ("1", "2", "4")  # which rise as before
+    assert dict(ordinal.value_labels or ())["2"] == "middle"
+    plain = {"type": "categorical", "role": "protect", "categories": ["1", "2", "3"]}
+    bare = attribute(plain, {"labels": {"2": "x", "3": "x"}})
+    assert bare.categories is not None
+    assert (bare.categories.labels, bare.value_labels) == (("1", "4"), (("4", "x"),))
+    own = attribute(plain, {"labels": {"2": "23", "3": "23"}})
+    assert own.categories is not None
+    assert (own.categories.labels, own.value_labels) == (("1", "23"), None)
+    with pytest.raises(SchemaError, match="makes a missing code of an answer"):
+        attribute(content, {"labels": {"4": "refused"}})
 
 
 def test_a_taxonomy_is_cut() -> None:

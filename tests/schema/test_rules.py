@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import itertools
+import random
 from typing import Any
 
 import numpy as np
@@ -197,6 +199,31 @@ WRONG: list[tuple[list[Any], dict[str, dict[str, Any]], str]] = [
         {},
         "Rules 'age < 18 -> status = single' and 'age > 16 -> status = married' contradict each other",
     ),
+    (
+        ["age < 15 -> wages = 0"],
+        {"wages": {"not_applicable": "age < 15"}},
+        "'age < 15 -> wages = 0' can be satisfied by missing values only",
+    ),
+    (
+        ["wages > 10", "wages < 5", "wages is missing -> age < 15"],
+        {"wages": {"missing": "own category"}},
+        "can be satisfied by missing values only",
+    ),
+    (
+        ["status = single", "status = married", "status is missing -> age < 15"],
+        {"status": {"missing": "own category"}},
+        "can be satisfied by missing values only",
+    ),
+    (  # among so many others that not all rows can be tried
+        [
+            "age < 15 -> status = single",
+            "age < 18 -> status = married",
+            *(f"{name} > {age} -> age > {age}" for age in range(2, 9) for name in ("pension", "wages")),
+            "wages + pension + age > 1",
+        ],
+        {},
+        "'age < 15 -> status = single' and 'age < 18 -> status = married' contradict each other",
+    ),
     (["end >= start", "start > end"], {}, "No row can satisfy"),
     (["wages + pension > 90", "wages < 30"], {}, "No row was found that satisfies"),
 ]
@@ -225,3 +252,63 @@ def test_rules_that_hold_together_are_accepted(rules: list[str]) -> None:
         assert known.pattern.shape[1] == len(next(iter(known.rows.values.values())))
     # For ages of 15 to 17, say, there is a known row in which no condition holds, and one for each that can.
     assert any(known.pattern.any() for known in witnesses(made.edit_rules, made.protected)) or len(rules) == 3
+
+
+def refusal(content: dict[str, Any]) -> str | None:
+    try:
+        Schema.load(content)
+    except SchemaError as error:
+        return str(error)
+    return None
+
+
+def test_contradictions_are_those_that_all_rows_show() -> None:
+    """Every row of tiny tables is tried: a rule that applies somewhere is true in a row that satisfies all rules."""
+    answers: dict[str, tuple[str | None, ...]] = {
+        "a": ("x", "y"),
+        "b": ("x", "y", "z"),
+        "c": ("x", "y", None),
+    }
+    attributes = {
+        name: {
+            **PROTECT,
+            "type": "categorical",
+            "categories": [label for label in labels if label],
+            "missing": "own category" if None in labels else "error",
+        }
+        for name, labels in answers.items()
+    }
+    rows = [dict(zip(answers, found, strict=True)) for found in itertools.product(*answers.values())]
+    draw, refused = random.Random(5), 0
+    for _ in range(300):
+        rules = []
+        for _ in range(draw.randint(1, 4)):
+            (one, other) = draw.sample(sorted(answers), 2)
+            said = draw.choice(("c is missing", "b != x", "a != y", ""))
+            when = draw.choice((f"{one} = {draw.choice('xy')}", said))
+            rules.append((when, f"{other} {draw.choice(('=', '!='))} {draw.choice('xy')}"))
+        told = [" -> ".join(filter(None, rule)) for rule in rules]
+
+        def holds(condition: str, row: dict[str, str | None]) -> bool | None:
+            if condition == "":
+                return True
+            name, operator, value = condition.split(" ", 2)
+            if operator == "is":
+                return row[name] is None
+            return None if row[name] is None else (row[name] == value) == (operator == "=")
+
+        fine = [
+            row
+            for row in rows
+            if not any(holds(when, row) and holds(then, row) is False for when, then in rules)
+        ]
+        contradiction = not fine or any(
+            any(holds(when, row) for row in rows)
+            and not any(holds(when, row) and holds(then, row) for row in fine)
+            for when, then in rules
+        )
+        problem = refusal({"attributes": attributes, "rules": told})
+        refused += problem is not None
+        # A pair may contradict where each of its rules alone can still be satisfied.
+        assert contradiction == (problem is not None) or "contradict each other" in str(problem), told
+    assert 50 < refused < 250

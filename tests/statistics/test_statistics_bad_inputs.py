@@ -31,20 +31,21 @@ def with_labels(labels: list[str], **entry: Any) -> dict[str, Any]:
     return {**with_statistic(**entry), "schema": schema}
 
 
-def with_gaps(**entry: Any) -> dict[str, Any]:
-    column = {**SCHEMA["attributes"]["cost"], "missing": "own category"}
-    return {
-        **with_statistic(**entry),
-        "schema": {**SCHEMA, "attributes": {**SCHEMA["attributes"], "cost": column}},
-    }
-
-
 REGIONS = ["north", "south", "west"]
 BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
-    "numbers that may be missing": (
-        with_gaps(kind="mean", of="cost"),
+    "numbers that do not apply to everybody": (
+        {
+            **with_statistic(kind="mean", of="cost"),
+            "schema": {
+                **SCHEMA,
+                "attributes": {
+                    **SCHEMA["attributes"],
+                    "cost": {**SCHEMA["attributes"]["cost"], "not_applicable": "age < 15"},
+                },
+            },
+        },
         SchemaError,
-        "of which values may be missing.*missing: impute",
+        "says where it does not apply.*own category",
     ),
     "unknown statistic": (
         with_equation("avg[yes] / avgg[no]"),

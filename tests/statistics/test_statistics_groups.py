@@ -9,12 +9,16 @@ import pyarrow as pa
 import pytest
 from statistics_people import SCHEMA, document, population
 
+from coterie import Schema
 from coterie.statistics import plan, read_specification
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
 from coterie.statistics.releasing.tidy_table import figures_table
+from coterie.statistics.specification.asked_values import one_spelling, resolved
+from coterie.statistics.specification.filters import Filter, OneOf
 from coterie.statistics.specification.specification import Specification
+from coterie.table.columns.column import MISSING_LABEL
 
 REGIONS, SMOKER = ["north", "south", "west"], ["yes", "no"]
 BOTH = {"region": REGIONS, "smoker": SMOKER}
@@ -179,3 +183,23 @@ def test_a_code_is_one_code_whether_written_as_number_or_text_and_totals_lie_amo
         for code in "12":
             groups = [values[f"mean[{code}, 0]"], values[f"mean[{code}, 1]"]]
             assert min(groups) - 1e-9 <= values[f"mean[{code}, all]"] <= max(groups) + 1e-9
+
+
+def test_codes_may_be_named_by_their_words() -> None:
+    schema = Schema.load(
+        {
+            "attributes": {
+                "sex": {
+                    "type": "categorical",
+                    "role": "protect",
+                    "missing": "own category",
+                    "missing_marks": [9],
+                    "value_labels": {1: "man", 2: "woman", 9: "refused"},
+                }
+            }
+        }
+    )
+    asked = Filter((("sex", OneOf(("woman", 2, "2", "refused"))),))
+    assert one_spelling(asked, schema).conditions == (("sex", OneOf(("2", "refused"))),)
+    found = resolved(OneOf(("woman", "refused", 9, "1")), schema["sex"], schema)
+    assert found == OneOf(("2", MISSING_LABEL, MISSING_LABEL, "1"))

@@ -17,9 +17,9 @@ from coterie.statistics.planning.composition import as_floats
 from coterie.statistics.planning.design import build_design
 from coterie.statistics.planning.grouping import make_joint
 from coterie.statistics.planning.strategy import Strategy
+from coterie.statistics.prediction.fitting import Fit, onto_simplex, whole
 from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
 from coterie.statistics.prediction.measurement import Kind, count, total
-from coterie.statistics.prediction.reconstruction import Fit, onto_simplex, whole
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records

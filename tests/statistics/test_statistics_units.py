@@ -20,8 +20,10 @@ from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.certificate import promise, purpose_of
-from coterie.statistics.releasing.measuring import compute
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import make_release
+from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Neighbours
 
@@ -194,3 +196,82 @@ def test_a_release_end_to_end(tmp_path: Path) -> None:
     assert again == done.certificate
     with pytest.raises(ParameterError, match="every record for a person"):
         coterie.statistics.release(document(2), table(rows), tmp_path / "paper.csv", as_in_paper=True, seed=1)
+
+
+# Values that may be missing: what is added up is (present, y − centre).
+
+GAPPY = {
+    "wage": {
+        "type": "integer",
+        "role": "protect",
+        "missing": "own category",
+        "domain": {"lower": -2, "upper": 4},
+    }
+}
+
+
+def with_gaps(at_most: int, statistics: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    content = document(at_most, statistics=statistics, **changes)
+    content["schema"]["attributes"] |= GAPPY
+    return content
+
+
+def with_wages(rows: list[tuple[str, int | None, str]]) -> pa.Table:
+    home, wage, sex = zip(*rows, strict=True)
+    return pa.table({"home": home, "wage": pa.array(wage, pa.int64()), "sex": sex, "age": [1] * len(rows)})
+
+
+@pytest.mark.parametrize("at_most", [1, 2])
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"pay": {"kind": "sum", "of": "wage", "expected": 6}},
+        {"pay": {"kind": "mean", "of": "wage", "at_least": 2, "expected": 1, "route": "sums"}},
+        {"pay": {"kind": "sum", "of": "wage", "by": {"sex": ["f", "m"]}, "expected": 3}},
+        {
+            "n": {"kind": "count", "expected": 6},
+            "pay": {"kind": "std", "of": "wage", "at_least": 2, "expected": 1, "route": "sums"},
+        },
+    ],
+)
+def test_whether_a_value_is_missing_costs_what_the_value_costs(
+    at_most: int, budget: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    chosen = planned(with_gaps(at_most, asked, budget=budget))
+    others = [("b", 2, "f"), ("d", None, "m"), ("c", -1, "m")]
+    kinds = [("x", wage, sex) for wage in (None, -2, 4) for sex in ("f", "m")]
+    found: list[dict[str, list[int]]] = []
+    for size in range(at_most + 1):
+        for unit in itertools.combinations_with_replacement(kinds, size):
+            exact = compute(chosen.design, open_records(with_wages([*unit, *others])))
+            found.append({n: list(v) if isinstance(v, list) else [int(v)] for n, v in exact.items()})  # type: ignore[call-overload]
+    costs = losses(chosen, found)
+    assert max(costs) <= chosen.specification.budget.total
+    assert max(costs) > chosen.specification.budget.total / 3
+
+
+def test_what_is_missing_is_in_no_sum_and_in_no_mean() -> None:
+    asked = {
+        "people": {"kind": "count", "expected": 6},
+        "pay": {"kind": "sum", "of": "wage", "expected": 5},
+        "mean": {"kind": "mean", "of": "wage", "at_least": 1, "expected": 2},
+        "women": {"kind": "mean", "of": "wage", "where": {"sex": "f"}, "at_least": 1, "expected": 2},
+        "middle": {"kind": "median", "of": "wage", "expected": 2},
+    }
+    rows = [("a", 4, "f"), ("b", None, "f"), ("c", 3, "m"), ("d", None, "m"), ("e", 3, "m"), ("f", 2, "f")]
+    content = with_gaps(1, asked, budget={"epsilon": 1_000_000})
+    made = make_release(planned(content), open_records(with_wages(rows)), Noise.seeded(1))
+    figures = {value.name: round(value.value, 2) for value in made.values}
+    assert figures == {"people": 6, "pay": 12, "mean": 3, "women": 3, "middle": 3}
+
+
+def test_a_plan_takes_as_many_values_as_records_where_nothing_is_said() -> None:
+    asked = {
+        "n": {"kind": "count", "by": {"sex": ["f", "m"]}, "expected": {"f": 400, "m": 200}},
+        "pay": {"kind": "mean", "of": "wage", "by": {"sex": ["f", "m"]}, "at_least": 10, "expected": 1},
+    }
+    made = read_specification(with_gaps(1, asked, records=600))
+    expected = Expectations.of(made)
+    assert [expected.size(made[f"pay[{sex}]"].where) for sex in "fm"] == [400, 200]
+    assert str(made["pay[f]"].where) == "sex = f, wage ≥ -2"

@@ -167,3 +167,20 @@ def test_a_mark_is_written_in_the_files_own_format_of_dates(tmp_path: Path) -> N
     (tmp_path / "t.csv").write_text("d\n01.01.1900\n?\n1.2.2020\n02.02.2020\n")
     found = check(read_table(tmp_path / "t.csv", schema=described), described).columns["d"]
     assert np.isnan(found.values).tolist() == [True, True, False, False]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"Income, net","Age; years; full","z"\n1,2,3\n', ["Income, net", "Age; years; full", "z"]),
+        ('"a, b, c, d";"e"\n1;2\n', ["a, b, c, d", "e"]),
+        ('a, b;"x, y, z"\n1;2\n', ["a, b", "x, y, z"]),
+        ('"a ""b"", c";"d"\n1;2\n', ['a "b", c', "d"]),
+        ('"one\ntwo, three";b\n1;2\n', ["one\ntwo, three", "b"]),
+        ("a;b,c\n1,2\n", ["a;b", "c"]),
+    ],
+)
+def test_a_delimiter_inside_a_quoted_name_splits_nothing(text: str, names: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "header.csv"
+    path.write_text(text)
+    assert read_table(path).column_names == names

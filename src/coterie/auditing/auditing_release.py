@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ import pyarrow as pa
 from coterie.auditing.attacks import Attack, Clock, Subject
 from coterie.auditing.attacks._ties import commonest_tie, order_from_ties
 from coterie.auditing.attacks.evidence import (
+    NO_ORDER,
     ReleaseEvidence,
     Side,
     hidden_order,
@@ -24,9 +24,11 @@ from coterie.auditing.attacks.evidence import (
     side_by_side,
 )
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
-from coterie.auditing.audit import NO_CONTROL, Audit, QuotedPromise, chosen, run_attacks
+from coterie.auditing.audit import NO_CONTROL, Audit, Outcomes, QuotedPromise, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
-from coterie.errors import CertificateError, DataError, ParameterError
+from coterie.engines.in_memory import repeated
+from coterie.errors import CertificateError, CoterieError, DataError, ParameterError
+from coterie.evaluation.row_order import row_order
 from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
@@ -41,7 +43,11 @@ from coterie.table.units import unit_labels
 
 SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
-    "unless you give the order (--order)."
+    "unless you give the order (--order, such as the file of internal figures)."
+)
+MADE_AGAIN = (
+    "The rows are shuffled, and nothing tells their order. So linkage was tried on a second release, made for this audit by "
+    "the same method with the same ε and k, whose order is known. Give the order (--order) to try it on the release itself."
 )
 SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
@@ -136,7 +142,7 @@ def audit(
         schema,
         control=None if control is None else as_table(control, schema),
         known=known,
-        order=_order(Path(order)) if isinstance(order, str | Path) else order,
+        order=None if order is None else row_order(order),
         in_order=own is not None and not own.release.shuffled and not _synthetic(own),
         synthetic=own is not None and _synthetic(own),
         certificate=_certificate(released, certificate) if own is None else None,
@@ -170,21 +176,6 @@ def _certificate(released: Any, given: Certificate | str | Path | None) -> Certi
             "Give the certificate of this release with --certificate, or move that file away.",
         )
     return certificate
-
-
-def _order(path: Path) -> list[int]:
-    """One number per line, or the internal figures of a shuffled release."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        if text.lstrip().startswith("{"):
-            return [int(place) for place in json.loads(text)["row_order"]]
-        return [int(line) for line in text.split()]
-    except OSError as error:
-        raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
-    except (ValueError, KeyError, TypeError):
-        raise DataError(
-            "The order of rows is not a list of whole numbers.", "Write one number per line."
-        ) from None
 
 
 def audit_release(
@@ -256,6 +247,17 @@ def audit_release(
         if attacks is not None or schema.unit is not None or not attack.needs_unit
     ]
     outcomes = run_attacks(wanted, evidence, clock, progress)
+    unscored = {one.attack for one in outcomes.not_run if one.reason == NO_ORDER}
+    again = _made_again(table, people, others, schema, evidence, certificate) if unscored else None
+    if again is not None:
+        linkage = run_attacks([one for one in wanted if one.name in unscored], again, clock, progress)
+        rest = tuple(one for one in outcomes.not_run if one.attack not in unscored)
+        outcomes = Outcomes(
+            (*outcomes.findings, *linkage.findings),
+            (*rest, *linkage.not_run),
+            outcomes.complete and linkage.complete,
+        )
+        notes = [MADE_AGAIN if note == SHUFFLED else note for note in notes]
     return Audit(
         subject="release",
         people=people.records,
@@ -268,10 +270,36 @@ def audit_release(
         notes=tuple(notes),
         seconds=time.perf_counter() - start,
         complete=outcomes.complete,
-        related=related.found or certain or synthetic,
+        related=related.found or certain or synthetic or again is not None,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         release_digest=None if certificate is None else certificate.release.digest.value,
     )
+
+
+def _made_again(
+    table: pa.Table,
+    people: Side,
+    others: Side | None,
+    schema: Schema,
+    evidence: ReleaseEvidence,
+    certificate: Certificate | None,
+) -> ReleaseEvidence | None:
+    """A release of the same people by the same method whose order is known, where that of the one to audit is not.
+
+    How well rows can be linked is a fact about the method; a release whose order was thrown away hides it from the auditor
+    only.
+    """
+    method = None if certificate is None else all_methods().get(certificate.method)
+    if certificate is None or not certificate.release.shuffled or method is None or schema.unit is not None:
+        return None
+    try:
+        rows = repeated(table, schema, method=method, epsilon=certificate.epsilon or 1, k=certificate.k)
+        attributes = side_by_side(people, read_release(rows(evidence.seed), schema), others, schema)
+    except CoterieError:  # a method or a schema that cannot be run here
+        return None
+    place = np.arange(people.records, dtype=np.int64)
+    attributes, truth = hidden_order(attributes, place, evidence.draws("a second release"))
+    return replace(evidence, attributes=attributes, truth=truth, published=place)
 
 
 def _units(table: pa.Table, schema: Schema, people: Side) -> Whole | None:

@@ -20,10 +20,11 @@ from coterie.auditing.key_groups import KeyGroups, SubsetRisk, UniqueBy, individ
 from coterie.errors import DataError, ParameterError, SchemaError, counted, enumerated, shortened
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Outside, Role, Schema
+from coterie.schema.codebook import canonical_number
 from coterie.schema.document import as_schema
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns import cells
-from coterie.table.columns.column import NumericColumn, canonical_number
+from coterie.table.columns.column import NumericColumn
 from coterie.table.reading import as_table
 from coterie.table.units import unit_labels
 

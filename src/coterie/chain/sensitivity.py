@@ -41,7 +41,7 @@ class Bound:
 
 def _domain_over_k(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     numerator, denominator = domain.width.as_integer_ratio()
-    return np.full(len(summary.size), quotient_up(numerator, denominator * k))
+    return np.broadcast_to(quotient_up(numerator, denominator * k), len(summary.size))
 
 
 DOMAIN_OVER_K = Bound("Δ/k", _domain_over_k, reach=lambda n, k: Fraction(1, k))
@@ -61,7 +61,7 @@ def _domain_over_k_each(summary: ClusterSummary, domain: Domain, k: int) -> Floa
     records = summary.shape.records
     largest = max(abs(Fraction(domain.lower)), abs(Fraction(domain.upper)))
     each = domain.width / k + 4 * k * largest / 2**53
-    return np.full(len(summary.size), float_up(Fraction(records, k) * each))
+    return np.broadcast_to(float_up(Fraction(records, k) * each), len(summary.size))
 
 
 DOMAIN_OVER_K_EACH = Bound("(n/k)·Δ/k", _domain_over_k_each, reach=lambda n, k: Fraction(n, k * k))

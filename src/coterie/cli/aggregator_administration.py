@@ -23,10 +23,12 @@ from coterie.federation.aggregator.administration import (
     use_next_tls,
 )
 from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.storage.parties import note
 
 owners = typer.Typer(help="List, suspend, resume and remove owners.", no_args_is_help=True)
 invitations = typer.Typer(help="List and cancel invitations.", no_args_is_help=True)
-rotate = typer.Typer(help="New status token, new TLS certificate.", no_args_is_help=True)
+rotate = typer.Typer(help="New status token, TLS certificate, signing key.", no_args_is_help=True)
 
 Folder = Annotated[Path, Argument(metavar="FOLDER", help="The aggregator's folder, made by `init`.")]
 Database = Annotated[
@@ -151,6 +153,25 @@ def token_command(folder: Folder, database: Database = None, as_json: AsJson = F
     say(
         {"status_token": token},
         f"The new token is [bold]{escape(token)}[/]. It is shown only now.",
+        as_json=as_json,
+    )
+
+
+@rotate.command("key")
+def key_command(folder: Folder, database: Database = None, as_json: AsJson = False) -> None:
+    """A new signing key, signed by the old one. Stop `serve` first. Owners follow by themselves.
+
+    Studies under way are finished with the key that they name. Tell owners who have not joined yet the new key.
+
+    Example: coterie aggregator rotate key ./aggregator
+    """
+    with closing(Aggregator.open(folder, database)) as aggregator, aggregator.serving():
+        old, new = aggregator.fingerprint, fingerprint(aggregator.rotate_keys().public)
+        with aggregator.database.writing() as connection:
+            note(connection, "new key", old=old, new=new)
+    say(
+        {"key": new, "followed": old},
+        f"The key is now [bold]{new}[/], signed by {old}. Start `coterie aggregator serve` again.",
         as_json=as_json,
     )
 

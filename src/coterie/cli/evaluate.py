@@ -50,6 +50,10 @@ def evaluate_command(
             help="Rows are shuffled or synthetic, so not linked. A certificate beside the release says so.",
         ),
     ] = False,
+    order: Annotated[
+        Path | None,
+        Option(help="Of a shuffled release: its internal figures, which tell whose row is whose."),
+    ] = None,
     bins: Bins = "auto",
     target: Annotated[str | None, Option(help="Class column, for classification.")] = None,
     threshold: Annotated[

@@ -16,6 +16,15 @@ from coterie.cli.federation_output import OWNER, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.options import AsJson, DatabaseTable, Query
 from coterie.cli.output import console, errors, print_json, say
+from coterie.cli.owner_identity import (
+    CaBundle,
+    HomeFolder,
+    leave_command,
+    owner_client,
+    recover_command,
+    rotate_command,
+    trust_command,
+)
 from coterie.federation.documents.answers import Enrolment, Invitation
 from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.agent import Agent
@@ -23,25 +32,14 @@ from coterie.federation.owner.approval_page import approval_page
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
 from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
-from coterie.federation.owner.peers import own_fingerprint, pin_peer
 from coterie.federation.owner.policy import OwnerSource
-from coterie.federation.owner.witness import recover
 from coterie.federation.secrets.keys import fingerprint, peer_fingerprint
 from coterie.publication.ledger import Book, Ledger
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
 
-HomeFolder = Annotated[
-    Path, Option("--home", envvar="COTERIE_OWNER_HOME", help="The owner's folder, made by `join`.")
-]
 StudyName = Annotated[
     str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
-]
-CaBundle = Annotated[
-    Path | None,
-    Option(
-        help="Certificate authorities of a proxy that inspects TLS. Answers are still checked end to end."
-    ),
 ]
 
 
@@ -138,7 +136,7 @@ def refuse_command(
     reason: Annotated[str, Option(help="Goes to the aggregator, signed.")] = "the owner does not take part",
     as_json: AsJson = False,
 ) -> None:
-    """Do not take part, or no longer: possible until your part is delivered. What was charged by then stays charged.
+    """Do not take part, or no longer: possible until all owners have delivered. What was charged by then stays charged.
 
     Example: coterie owner refuse 5f2c81 --home ./owner --reason "not covered by our ethics vote"
     """
@@ -146,19 +144,6 @@ def refuse_command(
     wanted = _wanted(opened, study)
     note_refusal(opened, wanted, reason)
     _said(wanted["id"], "refuse", as_json)
-
-
-def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
-    return Client(
-        home.url,
-        home.aggregator,
-        home.trusted_tls(),
-        home.keys,
-        session=session,
-        replaces=replaces,
-        ca_bundle=ca_bundle,
-        shown=home.tls_client,
-    )
 
 
 def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
@@ -332,66 +317,10 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
         console.print(f"Seal: {diary[-1]['seal']}")
 
 
-@app.command("recover")
-def recover_command(
-    home: HomeFolder,
-    population: Annotated[
-        str | None, Option(help="Whose budget was used, where the journal does not say.")
-    ] = None,
-    ca_bundle: CaBundle = None,
-    as_json: AsJson = False,
-) -> None:
-    """After a restore from a backup: charge again every study for which the aggregator could read your part.
-
-    Example: coterie owner recover --home ./owner
-    """
-    opened = OwnerHome.open(home)
-    with (
-        opened.running() as (session, previous),
-        owner_client(opened, ca_bundle, session, previous) as client,
-    ):
-        charged = recover(opened, client, population)
-    told = f"Charged {len(charged)} again; this owner can run."
-    say({"owner": opened.owner, "charged": charged}, told, as_json=as_json)
-
-
-@app.command("trust")
-def trust_command(
-    peer: Annotated[str, Argument(metavar="OWNER", help="The other owner's name in the roster.")],
-    key: Annotated[str, Argument(metavar="FINGERPRINT", help="SHA256:…, as its people told you themselves.")],
-    home: HomeFolder,
-    as_json: AsJson = False,
-) -> None:
-    """Pin another owner's keys, after you have compared the fingerprint by telephone or letter. Vertical studies need it.
-
-    Example: coterie owner trust registry SHA256:0123456789abcdef0123456789abcdef --home ./owner
-    """
-    opened = OwnerHome.open(home)
-    pin_peer(opened, peer, key.strip())
-    told = f"Pinned [bold]{escape(peer)}[/]. Your own fingerprint: {own_fingerprint(opened)}"
-    say(
-        {"peer": peer, "key": key.strip(), "your_fingerprint": own_fingerprint(opened)}, told, as_json=as_json
-    )
-
-
-@app.command("leave")
-def leave_command(
-    home: HomeFolder,
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
-    ca_bundle: CaBundle = None,
-    as_json: AsJson = False,
-) -> None:
-    """Withdraw from every study that is not delivered yet; the aggregator never accepts this key again.
-
-    Example: coterie owner leave --home ./owner
-    """
-    opened = OwnerHome.open(home)
-    if not yes:
-        typer.confirm(f"Leave {opened.url} as {opened.owner}? This cannot be undone.", abort=True)
-    with (
-        opened.running() as (session, previous),
-        owner_client(opened, ca_bundle, session, previous) as client,
-    ):
-        client.post("/v1/leave")
-    opened.journal.note("left")
-    say({"owner": opened.owner, "state": "left"}, "Left.", as_json=as_json)
+for name, do in (
+    ("recover", recover_command),
+    ("rotate", rotate_command),
+    ("trust", trust_command),
+    ("leave", leave_command),
+):
+    app.command(name)(do)

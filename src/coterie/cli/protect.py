@@ -99,7 +99,15 @@ def protect_command(
         Path | None, Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
     ] = None,
     seed: NoiseSeed = None,
-    shuffle: Annotated[bool, Option("--shuffle", help="Release the rows in random order.")] = False,
+    shuffle: Annotated[
+        bool | None,
+        Option(
+            "--shuffle/--keep-order",
+            help="Release rows in random order, or in that of the table. Default: random, unless --seed, --memory or "
+            "--engine is given.",
+            show_default=False,
+        ),
+    ] = None,
     clip: Annotated[
         bool, Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
     ] = True,

@@ -36,7 +36,7 @@ from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
-from coterie.table.checked import Checked, check
+from coterie.table.checked import Checked, as_arrow, check
 from coterie.table.columns.column import (
     NumericColumn,
     released_field,
@@ -147,7 +147,7 @@ def protect_table(
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None
     if order is not None:
-        released = released.take(pa.array(order))
+        released = released.take(as_arrow(order))
     promised = promise(
         schema,
         recipe,

@@ -13,8 +13,9 @@ import pyarrow as pa
 from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, associations, get_measure, two_way
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
+from coterie.evaluation.row_order import in_record_order, row_order
 from coterie.evaluation.tables import UNWEIGHTED
-from coterie.methods import all_methods
+from coterie.methods import all_methods, get_method
 from coterie.promise.certificate import Certificate
 from coterie.publication.release import Release
 from coterie.registry import failure
@@ -136,6 +137,7 @@ def evaluate(
     *,
     measures: str | Measure | Sequence[str | Measure] | None = None,
     shuffled: bool | None = None,
+    order: str | Path | Sequence[int] | None = None,
     bins: str = "auto",
     queries: int = 1000,
     target: str | None = None,
@@ -161,7 +163,10 @@ def evaluate(
         Only these, by name or of your own. Default: all.
     shuffled : bool, optional
         Whether row i of the release is not row i of the original. Default: as the release or the certificate beside
-        it says. Measures that need linked rows are then not taken.
+        it says. Measures that need linked rows are then not taken, unless `order` is known.
+    order : str, Path or sequence of int, optional
+        Of a shuffled release, the number of the record that each row is of, from 0: the file of its internal figures, or
+        the numbers. A `Release` in memory knows it.
     bins : {"auto", "domain", "value"}, default "auto"
         The bins of histograms: 1/100 of the domain, or one per value.
     queries : int, default 1000
@@ -210,9 +215,19 @@ def evaluate(
     schema = as_schema(schema)
     rows = released.table if isinstance(released, Release) else released
     certificate = _certificate(released)
+    if (
+        order is None
+        and isinstance(released, Release)
+        and released.certificate.release.shuffled
+        and shuffled is None
+    ):
+        order = _known_order(released)
+    rows = as_table(rows, schema.of_release)
+    if order is not None:
+        rows, shuffled = in_record_order(rows, row_order(order)), False
     pair = bring_together(
         as_table(original, schema, table=table, query=query),
-        as_table(rows, schema.of_release),
+        rows,
         schema,
         shuffled=_unlinked(certificate) if shuffled is None else shuffled,
     )
@@ -280,6 +295,16 @@ def _computed(measure: Measure, pair: Pair, settings: Settings) -> MeasureResult
         raise
     except Exception as error:
         return MeasureResult(None, reason=failure(error))
+
+
+def _known_order(released: Release) -> Sequence[int] | None:
+    """None where the rows are synthetic, or where the original was let go."""
+    if get_method(released.certificate.method).synthetic:
+        return None
+    try:
+        return released.internal.row_order
+    except CoterieError:
+        return None
 
 
 def _certificate(released: Any) -> Certificate | None:

@@ -87,7 +87,11 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
         raise type(error)(f"In the release: {error.problem}", error.advice, detail=error.detail) from None
     if after.records != released.num_rows or not after.records:
         raise DataError("The release misses values.", "Give the release as it was written.")
-    unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
+    unlinked = (
+        "the rows of the release are shuffled or synthetic (if shuffled, give their order: --order INTERNAL)"
+        if shuffled
+        else None
+    )
     if unlinked is None:
         unlinked = _moved(before.kept, after.kept)
     weights = _weights(original, before, released, schema)

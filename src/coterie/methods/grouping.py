@@ -82,11 +82,7 @@ def _tidy(sizes: Sequence[tuple[int, int]]) -> Sizes:
 
 
 def _alone(columns: Sequence[Column], k: int) -> Find:
-    def find(column: Column) -> Clustering:
-        records = len(column.position)
-        return Clustering(np.arange(records, dtype=np.int32), np.ones(records, dtype=np.int64))
-
-    return find
+    return lambda column: Clustering.of_each(len(column.position))
 
 
 def _optimal(columns: Sequence[Column], k: int) -> Find:

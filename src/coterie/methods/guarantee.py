@@ -59,6 +59,10 @@ class Facts:
     parameters_from_data: bool = False  # method, ε and k: chosen by comparing results on these data
     parameters_public_because: str = ""
     sizes_from_data: bool = False
+    marked: tuple[str, ...] = ()  # "99 in age": marks of missing values that lie in the domain
+    households: tuple[
+        str, ...
+    ] = ()  # identifiers that are named like those of a unit, where the schema has none
     gaps: tuple[str, ...] = ()  # protected attributes of which missing is an outcome
     rules: tuple[str, ...] = ()  # of the schema, edit rules and what is not applicable
     rules_hold: bool = False  # whether every released row satisfies them

@@ -32,6 +32,7 @@ from coterie.promise.posterior import release_warnings
 from coterie.schema.attributes import Attribute, Role, Schema, Source
 from coterie.schema.document import shown_bound
 from coterie.schema.exact import as_text
+from coterie.schema.survey_words import is_weight, parts
 
 
 def certify(
@@ -238,10 +239,26 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
+    if weights := [name for name in facts.kept if is_weight(parts(name))]:
+        notes.append(
+            f"{', '.join(weights)} looks like a survey weight and is released untouched: rows with equal weights probably "
+            "belong to one household"
+        )
+    if facts.households:
+        notes.append(
+            f"{', '.join(facts.households)} looks like the number of a household, but the schema names no unit: the promise "
+            "is to single rows"
+        )
+    if not facts.shuffled and not facts.synthetic:
+        notes.append(
+            "rows stand in the order of the table: whoever knows that order knows whose row is whose"
+        )
     if facts.rules and not facts.rules_hold:
         notes.append(
             "the schema's rules are not enforced: noise is drawn value by value, so rows of the release violate some"
         )
+    if facts.marked:
+        notes.append(f"read as missing, although the domain holds it: {'; '.join(facts.marked)}")
     if facts.gaps:
         notes.append(
             f"missing is an outcome of {', '.join(facts.gaps)}: measured and released like another, an empty cell"

@@ -17,8 +17,10 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Attribute, Role, Schema, Source
+from coterie.schema.codebook import marks_inside
 from coterie.schema.exact import Number, parse_epsilon, split
+from coterie.schema.survey_words import is_household
 from coterie.table.columns.column import CategoryColumn, Column
 
 COUNTING = Fraction(
@@ -235,6 +237,8 @@ def facts_of(
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
+        marked=tuple(found for a in schema.protected if (found := _marked_inside(a.in_file))),
+        households=() if schema.unit is not None else _households(schema),
         gaps=tuple(a.name for a in schema.protected if a.gaps),
         rules=rules.texts,
         rules_hold=method.whole_table is not None,
@@ -249,6 +253,19 @@ def facts_of(
         weight=schema.weight.name if schema.weight is not None else "",
         totals=schema.totals is not None,
     )
+
+
+def _marked_inside(attribute: Attribute) -> str:
+    """Which missing marks lie in the domain, such as "99 in age"; else nothing."""
+    if attribute.domain is None:
+        return ""
+    found = marks_inside(attribute.missing_marks, attribute.domain, attribute.type)
+    return f"{', '.join(found)} in {attribute.name}" if found else ""
+
+
+def _households(schema: Schema) -> tuple[str, ...]:
+    """Dropped columns that are named like the number of a household."""
+    return tuple(a.name for a in schema.with_role(Role.IDENTIFIER) if is_household(a.name))
 
 
 def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:

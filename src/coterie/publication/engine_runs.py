@@ -21,7 +21,8 @@ from coterie.engines.in_memory import protect_table
 from coterie.engines.out_of_core.chain import warm_up
 from coterie.engines.out_of_core.release import protect_file
 from coterie.engines.out_of_core.scratch import Scratch
-from coterie.engines.spark.release import protect_frame, read_parquet, session
+from coterie.engines.spark.release import protect_frame
+from coterie.engines.spark.session import read_parquet, session
 from coterie.errors import ParameterError, nearest
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -35,7 +36,7 @@ from coterie.publication.spark_staging import (
     stage_parts,
 )
 from coterie.publication.staging import Staged
-from coterie.schema.attributes import Schema
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.address import Address, is_database
 from coterie.table.digest import table_digest
@@ -64,7 +65,7 @@ class ProtectRequest:
     k: int | None = None
     grouping: str = "equal"
     seed: int | None = None
-    shuffle: bool = False
+    shuffle: bool | None = None
     clip: bool = True
     table: str | None = None
     query: str | None = None
@@ -83,6 +84,14 @@ class ProtectRequest:
         return get_method(self.method).grouped(self.grouping)
 
     @property
+    def shuffles(self) -> bool:
+        """As asked; else wherever the order of the table could tell something. An experiment with a seed compares rows."""
+        if self.shuffle is not None:
+            return self.shuffle
+        told = not self.recipe.synthetic or bool(self.schema.with_role(Role.KEEP))
+        return told and self.seed is None
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What every engine is told."""
         names = ("method", "epsilon", "k", "seed", "delta", "rows", "target")
@@ -96,6 +105,7 @@ class Run:
     request: ProtectRequest
     parts: ClassVar[bool] = False  # the release is a folder of part files
     streamed: ClassVar[bool] = False  # the release is written piece by piece
+    in_order: ClassVar[bool] = False  # rows stay where they are, whatever is asked
 
     def refuse_early(self, where: Destination) -> None:
         """A file or table says so itself."""
@@ -116,7 +126,7 @@ class Run:
             asked.schema,
             **asked.parameters,
             grouping=asked.grouping,
-            shuffle=asked.shuffle,
+            shuffle=asked.shuffles,
             clip=asked.clip,
             forget=forget,
             progress=lambda _: asked.progress("Protecting", next(done), total),
@@ -132,6 +142,7 @@ class Run:
 @dataclass(frozen=True)
 class OutOfCore(Run):
     streamed: ClassVar[bool] = True
+    in_order: ClassVar[bool] = True
     memory: int | str
     folder: Path | None = None  # for intermediate files
     scratch: Scratch | None = None  # None: a private place in that folder, gone with the release
@@ -175,6 +186,7 @@ class OnSpark(Run):
 
     master: str | None = None
     parts: ClassVar[bool] = True
+    in_order: ClassVar[bool] = True
 
     @cached_property
     def spark(self) -> Any:
@@ -264,7 +276,7 @@ def request_fingerprint(asked: ProtectRequest) -> str:
     source = asked.source
     if source is None:
         source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
-    named = (asked.recipe.name, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
+    named = (asked.recipe.name, epsilon, asked.k, asked.grouping, asked.shuffles, asked.clip)
     request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
     options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
     if options != (None, None, None):  # without them, a request of an older version stays the same request

@@ -50,7 +50,7 @@ def protect(
     delta: Number | None = None,
     rows: int | None = None,
     target: str | None = None,
-    shuffle: bool = False,
+    shuffle: bool | None = None,
     clip: bool = True,
     table: str | None = None,
     query: str | None = None,
@@ -91,8 +91,9 @@ def protect(
         many as a noisy count says.
     target : str, optional
         For `dp-synthetic`: the attribute that others will predict. Its relation to each of them is measured first.
-    shuffle : bool, default False
-        Release the rows in random order.
+    shuffle : bool, optional
+        Release the rows in random order. Default: yes, where rows stand for records, since their order may tell who
+        belongs together; `internal.row_order` says whose row is whose. No with a seed, `memory` or Spark.
     clip : bool, default True
         Cut released numbers to their public domain.
     table, query : str, optional
@@ -175,7 +176,7 @@ def publish(
     delta: Number | None = None,
     rows: int | None = None,
     target: str | None = None,
-    shuffle: bool = False,
+    shuffle: bool | None = None,
     clip: bool = True,
     table: str | None = None,
     query: str | None = None,

@@ -331,7 +331,7 @@ def put_out(
         population=population,
         target=where.shown,
         fingerprint=fingerprint,
-        shuffled=asked.shuffle,
+        shuffled=asked.shuffles and not run.in_order,
         clipped=asked.clip,
         delta=asked.delta,
     )

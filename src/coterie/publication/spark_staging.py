@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.engines.spark.worker import told
+from coterie.engines.spark.faults import told
 from coterie.errors import MissingExtra, OutputError, ParameterError
 from coterie.publication.staged_files import StagedFolder
 from coterie.publication.staging import Staged

@@ -193,7 +193,7 @@ class _View:
         """What a figure is, and which records it is about."""
         said = _KINDS.get(row["kind"], f"{row['kind']} of {{}}").format(row["of"])
         unit = self.unit(row)
-        where = [f"{name} = {row[name]}" for name in fixed if row[name] != self.everyone]
+        where = [f"{name} = {self.head(row[name], name)}" for name in fixed if row[name] != self.everyone]
         return said + (f" ({unit})" if unit else "") + (f", where {', '.join(where)}" if where else "")
 
     def unit(self, row: Row) -> str:
@@ -228,7 +228,7 @@ class _View:
     def chart(self, rows: Sequence[Row], group: str, words: str) -> Figure:
         drawn = [
             IntervalRow(
-                self.head(row[group]),
+                self.head(row[group], group),
                 row["value"],
                 row[LOWER],
                 row[UPPER],
@@ -240,8 +240,19 @@ class _View:
         figure = intervals(drawn, axis=words, caption="", first=group, bars=rows[0]["kind"] in _BARS)
         return replace(figure, keys=())  # all pictures of the page are drawn alike
 
-    def head(self, value: str) -> str:
-        return _ALL_WORDS if value == self.everyone else value
+    def head(self, value: str, group: str = "") -> str:
+        """A group as people read it: a code in the words that the schema has for it."""
+        return _ALL_WORDS if value == self.everyone else self._words_of.get(group, {}).get(value, value)
+
+    @cached_property
+    def _words_of(self) -> dict[str, dict[str, str]]:
+        """Of each group column, what its codes mean; only where no two codes mean the same."""
+        found = {}
+        for column, shown_as in self.groups.items():
+            meanings = dict(self.specification.schema[column].value_labels or ())
+            if len(set(meanings.values())) == len(meanings):
+                found[shown_as] = {str(code): words for code, words in meanings.items()}
+        return found
 
     def table(self, rows: Sequence[Row], varying: Sequence[str]) -> dict[str, Any]:
         """The column with the fewest groups across, the others down; margins where they were published."""
@@ -275,10 +286,10 @@ class _View:
         return {
             "stub": down,
             "across": across or "",
-            "heads": [self.head(columns[place]) if across else "value" for place in used],
+            "heads": [self.head(columns[place], across) if across else "value" for place in used],
             "rows": [
                 {
-                    "heads": [self.head(value) for value in line_],
+                    "heads": [self.head(value, name) for name, value in zip(down, line_, strict=True)],
                     "margin": self.everyone in line_,
                     "cells": [
                         self.cell(found[place], ends, self.everyone in (*line_, columns[place]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import SchemaError, nearest
-from coterie.schema.codebook import as_texts, as_written, check_codes, with_codes
+from coterie.schema.codebook import as_texts, as_written, check_codes, check_marks, with_codes
 from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
@@ -119,6 +119,7 @@ not_applicable : optional
         if self.impute is not None and self.missing is not Missing.IMPUTE:
             raise ValueError("a value to impute needs `missing: impute`")
         labels = self.categories.labels if self.categories is not None else None
+        check_marks(self.missing_marks, labels, self.domain, truth=self.type is AttributeType.BOOLEAN)
         check_codes(self.value_labels, labels, self.missing_marks)
         if self.role is Role.WEIGHT:
             check_weight(self.type, self.domain, gaps=self.missing is not Missing.ERROR or self.gaps)

@@ -11,14 +11,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
-from coterie.schema.domain import Frozen
+from coterie.schema.domain import AttributeType, Domain, Frozen, as_number, reads_as_number, typed_bound
 
 _FORMAT = re.compile(r"%?-?[A-Za-z0-9_.,:/+!-]{1,48}")
 
@@ -78,6 +78,20 @@ class Codebook(Frozen):
         return {words.strip(): code for code, words in self.value_labels or () if count[words] == 1}
 
 
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 stay text
+# A number as codes may be written: 1.0 and 1.00 are 1, and 0.50 is 0.5; 01 is no number here but a code with its zero.
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?")
+
+
+def canonical_number(text: str) -> str:
+    """The shortest way to write the same plain number; any other text as it stands."""
+    if not _PLAIN_NUMBER.fullmatch(text):
+        return text
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
 # Marks of missing values: texts; some of them ranges of numbers, as SPSS has them.
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -117,7 +131,8 @@ def with_codes(content: Any) -> Any:
         return content
     marks = as_texts(content.get("missing_marks"))
     listed = marks if isinstance(marks, tuple) else ()
-    codes = tuple(code for code, _ in pairs if not _means_missing(code, listed))
+    marked = marked_by(listed)
+    codes = tuple(code for code, _ in pairs if not marked(code))
     return {**content, "categories": {**(categories or {}), "labels": codes}} if codes else content
 
 
@@ -125,24 +140,69 @@ def _says_labels(categories: Mapping[str, Any]) -> bool:
     return categories.get("labels") is not None or categories.get("taxonomy") is not None
 
 
-def _means_missing(code: str, marks: Sequence[str]) -> bool:
-    return code in marks or in_ranges(code, ranges_of(marks))
+def marked_by(marks: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a text means 'missing': it is one of the marks, the same number as one, or in a range."""
+    listed, ranges = {*marks, *map(canonical_number, marks)}, ranges_of(marks)
+    return lambda text: text in listed or canonical_number(text) in listed or in_ranges(text, ranges)
 
 
 def check_codes(
     pairs: tuple[tuple[str, str], ...] | None, labels: Sequence[str] | None, marks: Sequence[str]
 ) -> None:
     """Words for codes that nobody declared, or words that are another code, contradict the labels."""
-    if pairs is None or labels is None:
-        return
-    known = set(labels)
-    for code, words in pairs:
-        if code not in known and not _means_missing(code, marks):
+    marked, known = marked_by(marks), set(labels or ())
+    for code, words in pairs or ():
+        if words.strip() in marks and not marked(code):
+            raise ValueError(
+                f"missing_marks names the words '{words.strip()}', but not their code; write the code {code} instead"
+            )
+        if labels is None:
+            continue
+        if code not in known and not marked(code):
             raise ValueError(
                 f"value_labels names the code {code}, which is neither among the labels nor a missing mark"
             )
         if words in known and words != code:
             raise ValueError(f"value_labels gives one code the words '{words}', which are another code")
+
+
+_TRUTHS = ("true", "yes", "1", "false", "no", "0")
+
+
+def check_marks(
+    marks: Sequence[str], labels: Sequence[str] | None, domain: Domain | None, *, truth: bool
+) -> None:
+    """An answer that means 'missing' as well is a contradiction. (A code that value_labels alone names may mean it.)"""
+    if truth:
+        marks, labels = [mark.casefold() for mark in marks], _TRUTHS
+    marked = marked_by(marks)
+    both = next((label for label in labels or () if marked(label)), None)
+    if both is not None:
+        raise ValueError(
+            f"'{both}' is among the labels, and missing_marks says that it means 'missing'; take it out of one of them"
+        )
+    if domain is not None and any(
+        lower <= domain.lower and domain.upper <= upper for lower, upper in ranges_of(marks)
+    ):
+        raise ValueError("missing_marks covers the whole domain, so every value would be missing")
+
+
+def marks_inside(marks: Sequence[str], domain: Domain, kind: AttributeType) -> list[str]:
+    """Marks that lie in the domain: that number or day is never read as a value."""
+    return [mark for mark in marks if _lies_in(mark, domain, kind)]
+
+
+def _lies_in(mark: str, domain: Domain, kind: AttributeType) -> bool:
+    try:
+        if kind.has_zero:
+            lower, upper = mark_range(mark) or (float(mark), float(mark))
+        elif reads_as_number(mark) or mark_range(mark):
+            return False
+        else:
+            lower = upper = as_number(typed_bound(mark, timestamp=kind is AttributeType.TIMESTAMP))
+    except ValueError:
+        return False
+    return lower <= domain.upper and domain.lower <= upper
 
 
 # What the dictionary of a file says. It travels on the field of an Arrow column, from the reader to the draft.

@@ -259,16 +259,18 @@ def _suggested(guess: Guess, role: str) -> list[str]:
 
 def _categories(guess: Guess, factor: Fraction | None, codebook: str | None) -> str:
     """From the dictionary of the file; or left open; or, if that was asked for, those that occur."""
-    if guess.labels:
+    occurring = guess.found if factor is not None else ()
+    if guess.labels and not occurring:
         told = f"      public_because: {_flow(codebook)}\n" if codebook else ""
         listed = f"    categories:\n      labels: {_flow(list(guess.labels))}\n      source: data\n"
         return ("" if told else _DICTIONARY) + listed + told
-    if factor is None or not guess.found:
+    if not occurring:
         return (
             "    # Fill in: the labels that are possible at all, or a taxonomy:"
             " {labels: [first, second]} or {taxonomy: FILE}\n    categories:\n"
         )
-    return f"{_LEAKING_LABELS}    categories:\n      labels: {_flow(list(guess.found))}\n      source: data\n"
+    labels = list(dict.fromkeys((*guess.labels, *occurring)))
+    return f"{_LEAKING_LABELS}    categories:\n      labels: {_flow(labels)}\n      source: data\n"
 
 
 def _flow(content: Any) -> str:

@@ -7,6 +7,7 @@ reads its cells. Codes proposed as missing come from lists that anybody knows (9
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow.compute as pc
 
 from coterie.schema import survey_words as words_of
 from coterie.schema.attributes import AttributeType, Role
-from coterie.schema.codebook import Variable
-from coterie.schema.missing_codes import ENOUGH, is_marked, marked, special_codes
+from coterie.schema.codebook import Variable, marked_by
+from coterie.schema.missing_codes import ENOUGH, marked, special_codes
 
 MOST_LABELS = 100
 _FEW = 12  # distinct whole numbers that are probably codes
@@ -28,9 +29,7 @@ _OTHER_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-_UNNAMED = (
-    "The file's dictionary does not name every code that occurs: complete value_labels, or correct the file."
-)
+_UNNAMED = "The file's dictionary does not name every code that occurs: add the others to the labels, or correct the file."
 _DATE_NOTE = "Looks like dates: write them like 2026-01-31 in the file, and `type: date` here."
 
 
@@ -118,7 +117,8 @@ def _number_guess(
     rows = int(counts.sum())
     if not rows:
         return Guess(plain, marks=marks, words=variable.value_labels, notes=("No cell holds an answer.",))
-    labels = {code: text for code, text in variable.value_labels.items() if not is_marked(code, marks)}
+    means_missing = marked_by(marks)
+    labels = {code: text for code, text in variable.value_labels.items() if not means_missing(code)}
     if len(distinct) == 1:
         return Guess(
             plain,
@@ -127,7 +127,7 @@ def _number_guess(
             notes=("Every row holds the same number; consider dropping it.",),
         )
     if whole and labels:
-        listed = _listed(labels, distinct)
+        listed = _listed(labels, distinct, marks)
         if listed is not None:
             ordered = (
                 variable.measure == "ordinal"
@@ -148,7 +148,9 @@ def _number_guess(
         kind = AttributeType.ORDINAL if marked else AttributeType.CATEGORICAL
         found = tuple(str(int(value)) for value in distinct)
         notes = (_UNNAMED,) if labels else ()
-        return Guess(kind, marks=marks, words=variable.value_labels, found=found, notes=notes)
+        return Guess(
+            kind, marks=marks, labels=tuple(labels), words=variable.value_labels, found=found, notes=notes
+        )
     return Guess(plain, marks=marks, words=variable.value_labels)
 
 
@@ -167,7 +169,7 @@ def _of_bodies(distinct: Any, counts: Any) -> bool:
     return bool(50 <= mean <= 200 and spread <= 0.3 * mean and distinct[-1] <= 450)
 
 
-def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
+def _listed(labels: dict[str, str], distinct: Any, marks: tuple[str, ...]) -> tuple[str, ...] | None:
     """All codes of the domain, where the dictionary says them; None where it only names a few numbers."""
     try:
         codes = {float(code): code for code in labels}
@@ -179,7 +181,7 @@ def _listed(labels: dict[str, str], distinct: Any) -> tuple[str, ...] | None:
     lower, upper = min(codes), max(codes)
     inside = lower <= distinct[0] and distinct[-1] <= upper
     if inside and len(codes) > 1 and upper - lower <= 10:
-        return tuple(str(code) for code in range(int(lower), int(upper) + 1))
+        return tuple(filterfalse(marked_by(marks), map(str, range(int(lower), int(upper) + 1))))
     return None
 
 
@@ -267,8 +269,16 @@ def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) 
             None, Role.IDENTIFIER, suggestion=repeated, notes=("Names people, by its own name: dropped.",)
         )
     codes = {code: text for code, text in variable.value_labels.items() if code not in marks}
-    if codes and set(texts.to_pylist()) <= set(codes):
-        return Guess(AttributeType.CATEGORICAL, marks=marks, labels=tuple(codes), words=variable.value_labels)
+    known = pc.is_in(texts, pa.array(codes, texts.type))
+    if pc.any(known).as_py():
+        notes = () if pc.all(known).as_py() else (_UNNAMED,)
+        return Guess(
+            AttributeType.CATEGORICAL,
+            marks=marks,
+            labels=tuple(codes),
+            words=variable.value_labels,
+            notes=notes,
+        )
     if (mixed := _mostly_numbers(words, variable, texts, often, marks)) is not None:
         return mixed
     return _labels(words, texts, often, marks)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from coterie.schema import survey_words as words_of
-from coterie.schema.codebook import Variable, in_ranges, ranges_of
+from coterie.schema.codebook import Variable, marked_by, ranges_of
 
 ENOUGH = 20  # rows below which nothing is said about codes
 _GAP = 5.0  # at least so far above all answers is a code with two or more digits
@@ -26,7 +27,7 @@ def special_codes(
 ) -> tuple[str, ...]:
     """Said by the dictionary, or among the usual ones and far from the rest."""
     told = [code for code, text in variable.value_labels.items() if words_of.means_missing(text)]
-    marks = [*variable.missing, *(code for code in told if not is_marked(code, variable.missing))]
+    marks = [*variable.missing, *filterfalse(marked_by(variable.missing), told)]
     if counts.sum() < ENOUGH:
         return tuple(marks)
     known = marked(distinct, tuple(marks))
@@ -72,10 +73,6 @@ def marked(distinct: Any, marks: tuple[str, ...]) -> Any:
     for lower, upper in ranges_of(marks):
         found |= (distinct >= lower) & (distinct <= upper)
     return found
-
-
-def is_marked(code: str, marks: tuple[str, ...]) -> bool:
-    return code in marks or in_ranges(code, ranges_of(marks))
 
 
 def _is_number(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.schema.arrays import Floats
+from coterie.schema.codebook import WHOLE, marked_by
 from coterie.schema.domain import AttributeType, Categories, Domain, Source, as_date, as_number, as_timestamp
 
 if TYPE_CHECKING:
@@ -199,6 +201,8 @@ def _labels_after(before: Attribute, recode: Recoding) -> dict[str, Any]:
         raise ValueError("recode.labels needs a list of labels; along a taxonomy, write recode: {level: …}")
     new_of = new_labels(before, recode)
     labels = tuple(dict.fromkeys(new_of[old] for old in declared.labels))
+    if any(map(marked_by(before.missing_marks), labels)):
+        raise ValueError("recode.labels makes a missing code of an answer; name such codes in missing_marks")
     if len(labels) < 2:
         raise ValueError("all labels become one; recode less, or drop the attribute")
     if before.type is AttributeType.ORDINAL:
@@ -220,7 +224,10 @@ def _labels_after(before: Attribute, recode: Recoding) -> dict[str, Any]:
         from_data=taken,
         public_because=because,
     )
-    words = tuple((code, words) for code, words in before.value_labels or () if code in labels)
+    made = _codes_of_new(before, recode)
+    named = {code: words for code, words in before.value_labels or () if code in labels}
+    named |= {code: words for words, code in made.items()}
+    words = tuple((code, named[code]) for code in labels if code in named)
     update: dict[str, Any] = {"categories": categories, "value_labels": words or None}
     if before.impute is not None and str(before.impute) in new_of:
         update["impute"] = new_of[str(before.impute)]
@@ -229,17 +236,47 @@ def _labels_after(before: Attribute, recode: Recoding) -> dict[str, Any]:
 
 def new_labels(before: Attribute, recode: Recoding) -> dict[str, str]:
     """What each label of the file becomes. Codes may be named by their words."""
+    listed = before.categories.labels or () if before.categories is not None else ()
+    made, new_of = _codes_of_new(before, recode), {old: old for old in listed}
+    for code, new in _by_code(before, recode):
+        new_of[code] = made.get(new, new)
+    return new_of
+
+
+def _by_code(before: Attribute, recode: Recoding) -> list[tuple[str, str]]:
+    """Old codes and what is written for them: a label or code that there is, by its code; a new one as it stands."""
     assert before.categories is not None
     assert recode.labels is not None
-    listed = before.categories.labels or ()
-    codes = before.codes_by_words
-    new_of = {old: old for old in listed}
+    listed, codes = before.categories.labels or (), before.codes_by_words
+    found = []
     for old, new in recode.labels:
-        code = old if old in new_of else codes.get(old, old)
-        if code not in new_of:
+        code = old if old in listed else codes.get(old, old)
+        if code not in listed:
             raise ValueError(f"recode.labels names '{old}', which is not among the labels")
-        new_of[code] = new if new in listed else codes.get(new, new)
-    return new_of
+        found.append((code, new if new in listed else codes.get(new, new)))
+    return found
+
+
+def _codes_of_new(before: Attribute, recode: Recoding) -> dict[str, str]:
+    """A code for each new label in words, where all labels are codes: else codes and words would stand in one column.
+
+    Of ordered labels it is the first that was merged, so that codes still rise; of others one that had no meaning.
+    """
+    assert before.categories is not None
+    listed = before.categories.labels or ()
+    if not all(map(WHOLE.fullmatch, listed)):
+        return {}
+    pairs = _by_code(before, recode)
+    new = list(
+        dict.fromkeys(words for _, words in pairs if words not in listed and not WHOLE.fullmatch(words))
+    )
+    if before.type is AttributeType.ORDINAL:
+        return {words: min((c for c, w in pairs if w == words), key=listed.index) for words in new}
+    known, marked = {code for code, _ in before.value_labels or ()}, marked_by(before.missing_marks)
+    known |= {words for _, words in pairs}
+    following = itertools.count(max(map(int, listed)) + 1)
+    free = (code for code in map(str, following) if code not in known and not marked(code))
+    return dict(zip(new, free, strict=False))
 
 
 def _level_after(before: Attribute, recode: Recoding) -> dict[str, Any]:

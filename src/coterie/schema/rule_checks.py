@@ -193,7 +193,10 @@ def _tried(rules: EditRules, known: Mapping[str, Attribute]) -> Witnesses:
             f"No row {words} these rules together: {'; '.join(rules.texts)}.", "Change one of them."
         )
     if exact:
-        _check_pairs(rules, rows, fine)
+        for rule in rules.conditions:
+            _check_one(rule, rows, fine)
+    for one, other in itertools.combinations_with_replacement(rules.conditions, 2):
+        _check_pair(one, other, rules.steps, known)
     chosen = np.flatnonzero(fine)
     return Witnesses(
         rules,
@@ -202,24 +205,57 @@ def _tried(rules: EditRules, known: Mapping[str, Attribute]) -> Witnesses:
     )
 
 
-def _check_pairs(rules: EditRules, rows: Rows, fine: Flags) -> None:
-    """One rule that no row to which it applies can satisfy; or two, where what decides is not what they ask for."""
-    told = [(rule, rule.when, rule.when.of(rows).yes) for rule in rules.conditions if rule.when is not None]
-    for (one, when, here), (other, also, there) in itertools.combinations_with_replacement(told, 2):
-        both = here & there
-        if not both.any() or (both & fine).any():
-            continue
-        if one is other:
-            raise SchemaError(
-                f"Rule '{one.text}' contradicts the others: no row to which it applies can satisfy them.",
-                "Change one of them.",
-            )
-        # Else one of them may simply forbid that the other applies.
-        if not {*when.columns, *also.columns} & {*one.then.columns, *other.then.columns}:
-            raise SchemaError(
-                f"Rules '{one.text}' and '{other.text}' contradict each other: no row to which both apply can satisfy them.",
-                "Change one of them.",
-            )
+def _check_one(rule: EditRule, rows: Rows, fine: Flags) -> None:
+    """Among rows that satisfy all rules, it must be true where it applies, not just unknown for a missing value."""
+    applies = _where(rule, rows)
+    if applies.any() and not (applies & fine & rule.then.of(rows).yes).any():
+        empty = (applies & fine).any()
+        raise SchemaError(
+            f"Rule '{rule.text}' can be satisfied by missing values only."
+            if empty
+            else f"Rule '{rule.text}' contradicts the others: no row to which it applies can satisfy them.",
+            "If a column is to be empty there, say so: `is missing`, or not_applicable. Else change one of the rules."
+            if empty
+            else "Change one of them.",
+        )
+
+
+def _check_pair(
+    one: EditRule, other: EditRule, steps: Sequence[Step], known: Mapping[str, Attribute]
+) -> None:
+    """Two rules on their own, however many others there are: a row to which both apply satisfies both."""
+    asked = ({*one.then.columns}, {*other.then.columns})
+    decides = {*(one.when.columns if one.when else ()), *(other.when.columns if other.when else ())}
+    if one is not other and (decides & (asked[0] | asked[1]) or not asked[0] & asked[1]):
+        return  # one of them may simply forbid that the other applies; or they ask for different things
+    columns: set[str] = {*one.columns, *other.columns}
+    needed: list[Step] = []
+    for step in reversed(steps):  # each stands after those that settle what it needs
+        if step.column in columns:
+            needed.insert(0, step)
+            columns |= {*step.columns}
+    rules = EditRules((one,) if one is other else (one, other), tuple(needed))
+    rows, exact = _representatives(rules, known)
+    if not exact:
+        return
+    rows = rules.settled(rows)
+    fine = ~rules.violated(rows)
+    if one is other:
+        _check_one(one, rows, fine)
+        return
+    both = _where(one, rows) & _where(other, rows)
+    true = one.then.of(rows).yes & other.then.of(rows).yes
+    if both.any() and not (both & fine & true).any():
+        raise SchemaError(
+            f"Rules '{one.text}' and '{other.text}' contradict each other: no row to which both apply can satisfy them.",
+            "Change one of them.",
+        )
+
+
+def _where(rule: EditRule, rows: Rows) -> Flags:
+    """To which rows it applies."""
+    found: Flags = np.ones(rows.count, dtype=np.bool_) if rule.when is None else rule.when.of(rows).yes
+    return found
 
 
 def _representatives(rules: EditRules, known: Mapping[str, Attribute]) -> tuple[Rows, bool]:

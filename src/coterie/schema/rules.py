@@ -29,6 +29,10 @@ class Rows:
     values: Mapping[str, Floats]
     labels: Mapping[str, Sequence[str]]
 
+    @property
+    def count(self) -> int:
+        return len(next(iter(self.values.values())))
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -276,8 +280,7 @@ class EditRules:
         """Where each condition of a rule holds, a line per rule that has one."""
         found = [rule.when.of(rows).yes for rule in self.conditions if rule.when is not None]
         found += [step.condition.of(rows).yes for step in self.steps if isinstance(step, NotApplicableRule)]
-        count = len(next(iter(rows.values.values())))
-        return np.array(found, dtype=np.bool_).reshape(len(found), count)
+        return np.array(found, dtype=np.bool_).reshape(len(found), rows.count)
 
     def needed_for(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Further columns without which it is not known which cells of these are applicable."""

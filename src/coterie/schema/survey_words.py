@@ -21,9 +21,12 @@ IDENTIFIER = _set(
     "firstname lastname surname forename vorname nachname address street strasse username passport licence ahv lfdnr "
     "seqn sequ idperson idind studentid patientid matrikel"
 )
-UNIT = _set(
+HOUSEHOLD = _set(
     "household households hh hhid hhnr hhno hhnum hid hserial haushalt haushaltid hhseq menage foyer hogar family familyid "
-    "dwelling cluster psu firm firmid company enterprise employer school schoolid class classid patient patientid"
+    "dwelling"
+)
+UNIT = HOUSEHOLD | _set(
+    "cluster psu firm firmid company enterprise employer school schoolid class classid patient patientid"
 )
 WEIGHT = _set(
     "weight weights wgt wgts wt wght weigth weighting pweight dweight aweight pspwght pweigt hhweight perweight hhwt perwt "
@@ -125,6 +128,11 @@ def is_identifier(words: Sequence[str], label: str = "") -> bool:
 def is_unit(words: Sequence[str], label: str = "") -> bool:
     """The number of a household, school or firm: `hh`, `household_id`; not the size or the income of one."""
     return _is_unit(words) or (_is_unit(parts(label)) and is_identifier((), label))
+
+
+def is_household(name: str) -> bool:
+    words = parts(name)
+    return is_unit(words) and names(words, HOUSEHOLD)
 
 
 def _is_unit(words: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from coterie.methods import get_method
 from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Choice, PastRelease, Project
 from coterie.studio.sampling import RUNS, SEED
@@ -30,16 +31,22 @@ def choice_options(choice: Choice) -> list[str]:
         words += ["--k", str(choice.k)]
     if choice.grouping != "equal":
         words += ["--grouping", choice.grouping]
-    if choice.shuffle:
-        words += ["--shuffle"]
+    if _says_order(choice):
+        words += ["--shuffle" if choice.shuffle else "--keep-order"]
     if not choice.clip:
         words += ["--no-clip"]
     return words
 
 
+def _says_order(choice: Choice) -> bool:
+    """Rows that stand for records are shuffled unless somebody says otherwise; synthetic ones have no order."""
+    return choice.shuffle == get_method(choice.method).synthetic
+
+
 def arguments(choice: Choice) -> str:
     """The arguments of protect() that differ from their defaults."""
-    usual = {"grouping": "equal", "shuffle": False, "clip": True, "k": None, "epsilon": ""}
+    usual = {"grouping": "equal", "shuffle": choice.shuffle, "clip": True, "k": None, "epsilon": ""}
+    usual |= {"shuffle": None} if _says_order(choice) else {}
     given = {name: value for name, value in choice.model_dump().items() if usual.get(name) != value}
     return ", ".join(f"{name}={value!r}" for name, value in given.items())
 

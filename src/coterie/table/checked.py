@@ -269,8 +269,8 @@ def _restored(kind: pa.DataType, values: Floats) -> pa.Array:
     if gaps.any():
         return pc.if_else(pa.array(gaps), pa.scalar(None, kind), _restored(kind, np.where(gaps, 0.0, values)))
     if pa.types.is_floating(kind):
-        return _arrow(values)
-    whole = _arrow(values.astype(np.int64))
+        return as_arrow(values)
+    whole = as_arrow(values.astype(np.int64))
     if pa.types.is_date(kind):
         return whole.cast(pa.int32()).cast(kind)
     return whole.cast(pa.timestamp("s")).cast(kind) if pa.types.is_timestamp(kind) else whole
@@ -281,7 +281,7 @@ def _restored_recoded(kind: pa.DataType, before: Attribute, recode: Recoding, va
     return _restored(kind, recoded_numbers(values, before, recode))
 
 
-def _arrow(values: NDArray[Any]) -> pa.Array:
+def as_arrow(values: NDArray[Any]) -> pa.Array:
     """The same memory as an Arrow array. (pa.array would do, but it imports pandas.)"""
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])

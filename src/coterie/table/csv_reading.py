@@ -251,10 +251,8 @@ def _holds(content: Content, mark: bytes) -> bool:
 
 
 def _header(path: Path, content: Content, dialect: Dialect) -> tuple[list[str], str]:
-    """The names, and the delimiter: the declared one, or the one that splits the header into the most names.
-
-    A comma wins a draw, and a header with none of them is one column. Names are public; no row is looked at.
-    """
+    """The names, and the delimiter: the declared one, or the one that splits the header into the most names and leaves its
+    quotes around whole names. A comma wins a draw, and a header with none of them is one column. No row is looked at."""
     start = bytes(content[:_LONGEST_HEADER]).removeprefix(_UTF8_MARK)
     possible = [dialect.delimiter] if dialect.delimiter else [d for d in DELIMITERS if d != dialect.decimal]
     try:
@@ -267,7 +265,8 @@ def _header(path: Path, content: Content, dialect: Dialect) -> tuple[list[str], 
         raise DataError(
             f"The header of {path} cannot be read.", "Check the quotes in its first line."
         ) from None
-    best = max(possible, key=lambda delimiter: len(splits[delimiter]))
+    line, quote = np.frombuffer(start[: start.find(b"\n")], np.uint8), ord(dialect.quote or "\0")
+    best = max(possible, key=lambda mark: (_stray_quote(line, quote, ord(mark)) is None, len(splits[mark])))
     if any("\udc80" <= letter <= "\udcff" for name in splits[best] for letter in name):
         raise _not_utf8(f"The header of {path}")
     return splits[best], best

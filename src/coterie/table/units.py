@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.arrays import Whole, Words
 from coterie.schema.attributes import Schema
+from coterie.schema.codebook import canonical_number
 from coterie.schema.unit import Above
 from coterie.table.columns.cells import distinct
-from coterie.table.columns.column import canonical_number
 
 KEY_WORDS = 4  # 64-bit words of a key
 

@@ -86,7 +86,7 @@ def test_a_lying_aggregator_gets_no_key(shared: Any) -> None:
 
 
 def test_an_honest_aggregator_takes_no_key_too_early(shared: Any) -> None:
-    study, honest, _ = delivered(shared, "early")
+    study, honest, _ = delivered(shared, "too-early")
     secret = (honest.study(study.id) / SECRET).read_bytes()
     with (
         shared.client(honest, f"session-of-{honest.owner}-here") as client,

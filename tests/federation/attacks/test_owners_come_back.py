@@ -57,7 +57,7 @@ def test_killed_before_it_was_heard(shared: Any) -> None:
 
 
 def test_a_running_owner_waits(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = Look(shared, shared.join("patient")).agent
+    agent = Look(shared, shared.join("waits-its-turn")).agent
     clock, busy = ClockOff("This clock is off.", "Set it."), Conflict("Another process acts.", "Wait.")
     twice = NotAccepted("The aggregator does not accept this owner's requests.", "Ask.")
     said = waits(agent, monkeypatch, [clock] * 8 + [None] + [busy] * 8 + [None] + [twice] * 4 + [None])

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from federation_world import ATTRIBUTES, Look, people
 
+from coterie.federation.aggregator import part_reader
+from coterie.federation.aggregator.home import require_room
 from coterie.federation.aggregator.part_reader import UNREADABLE, PartKilledItsReader, PartReader, checked
-from coterie.federation.documents.answers import Chunk
+from coterie.federation.documents.answers import Chunk, arrow_schema, as_sent, canonical_parquet, packed
 from coterie.federation.documents.signed import sha256
 from coterie.federation.documents.study import StudyAttribute
+from coterie.federation.documents.wire import UNPACKED_CHUNK_BYTES
 from coterie.federation.owner import computing
 
 ROWS = 4000
@@ -111,3 +116,43 @@ def test_its_sender_is_refused_and_the_aggregator_goes_on(
         "A chunk of the contribution is wrong: its header does not fit the manifest.",
     )
     assert shared.server.poll() is None
+
+
+def test_a_part_of_many_chunks_is_read_some_at_a_time(
+    reader: PartReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise an owner could keep all other studies waiting for hours, with chunks of a few bytes."""
+    monkeypatch.setattr(part_reader, "AT_ONCE", 2)
+    schema = arrow_schema(attributes(), pseudonymous=True)
+    chunks, files = [], []
+    for number in range(3):
+        names = pa.array([bytes([10 * number + row]) * 32 for row in range(4)], pa.binary(32))
+        rows = as_sent(people(4, 1), arrow_schema(attributes(), pseudonymous=False))
+        data = canonical_parquet(pa.table([names, *rows.columns], schema=schema))
+        files.append(tmp_path / f"{number:05d}.parquet")
+        files[-1].write_bytes(data)
+        chunks.append(chunk(data, 4))
+    asked = (files, chunks, attributes())
+    assert reader.wrong(*asked, pseudonymous=True) is None
+    assert [checked(path).exists() for path in files] == [True, True, False]
+    assert reader.wrong(*asked, pseudonymous=True, first=2) is None
+    assert checked(files[2]).exists()
+    # The order of pseudonyms is compared with the last of the chunk before.
+    files[2].write_bytes(files[0].read_bytes())
+    asked = (files, [*chunks[:2], chunks[0]], attributes())
+    assert "ascending" in str(reader.wrong(*asked, pseudonymous=True, first=2))
+
+
+def test_one_study_does_not_fill_the_disk(shared: Any) -> None:
+    free = shutil.disk_usage(shared.aggregator.folder).free
+    require_room(shared.aggregator.folder, free // 4)
+    with pytest.raises(OSError, match="No space left"):
+        require_room(shared.aggregator.folder, free)
+
+
+def test_what_packs_well_is_sent_in_pieces_that_can_be_unpacked() -> None:
+    rows = 3_000_000
+    table = pa.table({f"a{n}": pa.array(np.ones(rows, np.int64)) for n in range(4)})
+    pieces = [piece for piece, _ in packed(table)]
+    assert sum(piece.rows for piece in pieces) == rows
+    assert max(piece.rows for piece in pieces) * 32 <= UNPACKED_CHUNK_BYTES

@@ -11,7 +11,7 @@ from federation_world import Look, people
 from coterie.federation.aggregator import joining
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.witness import RolledBack, recover, rolled_back_aggregator
+from coterie.federation.owner.witness import RolledBack, recover, remembered, rolled_back_aggregator
 from coterie.publication.ledger import Ledger
 
 
@@ -67,12 +67,28 @@ def test_a_restored_ledger_is_noticed(shared: Any) -> None:
 
 def test_a_restored_aggregator_is_noticed(shared: Any) -> None:
     home = shared.join("remembers")
-    assert not rolled_back_aggregator(home, f"7:{'a' * 64}")
-    assert not rolled_back_aggregator(home, f"7:{'a' * 64}")
-    assert not rolled_back_aggregator(home, f"9:{'b' * 64}")
-    assert rolled_back_aggregator(home, f"8:{'c' * 64}"), "shorter"
-    assert rolled_back_aggregator(home, f"8:{'d' * 64}"), "another"
-    assert len(home.journal.noted("aggregator rolled back")) == 2
+
+    def back(line: str, **seen: str) -> bool:
+        return rolled_back_aggregator(home, {"diary": line, **seen})
+
+    first = f"7:{'a' * 64}"
+    assert not back(first)
+    assert not back(first, seen=first)
+    assert not back(f"9:{'b' * 64}", seen=first)
+    assert back(f"8:{'c' * 64}"), "shorter"
+    assert back(f"8:{'d' * 64}"), "another"
+    assert back(f"20:{'e' * 64}", seen=f"8:{'f' * 64}"), "restored, and grown again since"
+    assert len(home.journal.noted("aggregator rolled back")) == 3
+
+
+def test_the_line_that_an_owner_remembers_is_looked_up(shared: Any) -> None:
+    home = shared.join("looks-up")
+    Look(shared, home).once()
+    known = remembered(home)
+    with shared.client(home, f"session-of-{home.owner}-here") as client:
+        told = client.get("/v1/desired?after=&wait=0", seen=known.partition(":")[0])
+        assert told["seen"] == known
+        assert client.get("/v1/desired?after=&wait=0", seen="999999999")["seen"] is None
 
 
 def test_no_second_release_beside_the_first(shared: Any) -> None:

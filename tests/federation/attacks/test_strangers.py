@@ -8,15 +8,18 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from coterie.federation.aggregator import connections
+from coterie.federation.aggregator import connections, service
 from coterie.federation.aggregator.connections import PatientProtocol
+from coterie.federation.aggregator.service import Authentication
 from coterie.federation.documents import wire
+from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys
 
 STUDY = "0" * 64
@@ -50,18 +53,55 @@ def test_bodies_are_read_after_authentication(shared: Any) -> None:
     assert announced(shared, target, size + 1, headers) == 413, "too long by its own word"
 
 
+def test_who_only_names_a_known_key_shares_four_places(shared: Any) -> None:
+    """Owners' keys are public. A request of an older version can be verified only when its body is read."""
+    home = shared.join("named-by-strangers")
+    target = f"/v1/studies/{STUDY}/chunks/0"
+    with shared.client(home) as client:
+        headers = client.signed_headers("PUT", target, b"")
+    headers = {**headers, wire.SIGNATURE: "A" * 86 + "=="}
+    del headers[wire.BODY]
+    head = [f"PUT {target} HTTP/1.1", "Host: x", "Content-Length: 8000000"]
+    request = "\r\n".join([*head, *(f"{name}: {value}" for name, value in headers.items()), "", "x"]).encode()
+    context = tls.pinned_context(shared.aggregator.tls_certificate)
+
+    async def answered() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", shared.port, ssl=context)
+        writer.write(request)
+        try:
+            return (await reader.readline()).split(b" ")[1]
+        finally:
+            writer.transport.abort()
+
+    async def attack() -> set[bytes]:
+        tasks = [asyncio.ensure_future(answered()) for _ in range(12)]
+        first = asyncio.as_completed(tasks)
+        found = {await next(first) for _ in range(8)}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return found
+
+    assert asyncio.run(attack()) == {b"429"}
+
+
 async def _application(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] != "/":
+        scope["state"]["introduce"](scope["path"])
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[int]:
+async def listening(**options: Any) -> AsyncIterator[int]:
     config = uvicorn.Config(_application, log_config=None, access_log=False, lifespan="off")
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: PatientProtocol(config, state, {}), "127.0.0.1", 0)
+    connections.guard_handshakes(loop)
+    server = await loop.create_server(
+        lambda: PatientProtocol(config, state, {}), "127.0.0.1", 0, backlog=1, **options
+    )
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -77,8 +117,8 @@ async def _closed(reader: asyncio.StreamReader) -> bool:
     return True
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str = "/") -> bytes:
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     return (await reader.readuntil(b"ok"))[:15]
 
 
@@ -98,20 +138,84 @@ def test_whoever_only_holds_the_line_is_let_go(monkeypatch: pytest.MonkeyPatch) 
                 writer.close()
 
     asyncio.run(attack())
-    assert not PatientProtocol._silent
+    assert not connections.strangers
 
 
-def test_many_idle_connections_do_not_keep_owners_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_WITHOUT_A_REQUEST", 5)
+def test_many_strangers_do_not_keep_owners_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silent ones, and those that asked once and hold the line: together they have five places."""
+    monkeypatch.setattr(connections, "MOST_STRANGERS", 5)
 
     async def attack() -> None:
         async with listening() as port:
-            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            assert (await _asked(reader, writer)).startswith(b"HTTP/1.1 200")
-            assert await _closed(idle[0][0]), "the longest waiting goes first"
-            assert len(PatientProtocol._silent) <= 5
-            for _, held in [*idle, (reader, writer)]:
+            owner = await asyncio.open_connection("127.0.0.1", port)
+            assert (await _asked(*owner, "/an-owner")).startswith(b"HTTP/1.1 200")
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+            spoken = []
+            for _ in range(20):
+                spoken.append(await asyncio.open_connection("127.0.0.1", port))
+                assert (await _asked(*spoken[-1])).startswith(b"HTTP/1.1 200")
+            assert all([await _closed(reader) for reader, _ in [*silent, *spoken[:15]]])
+            assert len(connections.strangers) == 5
+            assert (await _asked(*owner, "/an-owner")).startswith(b"HTTP/1.1 200"), "older, but no stranger"
+            for _, held in [owner, *silent, *spoken]:
                 held.close()
 
     asyncio.run(attack())
+    assert not connections.strangers
+    assert not connections._circles
+
+
+def test_who_does_not_even_begin_tls_has_a_strangers_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each would cost a quarter of a megabyte for ten seconds."""
+    monkeypatch.setattr(connections, "MOST_STRANGERS", 5)
+    tls.make_certificate(tmp_path, ["127.0.0.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / tls.CERTIFICATE, tmp_path / tls.KEY)
+    pinned = tls.pinned_context((tmp_path / tls.CERTIFICATE).read_text())
+
+    async def attack() -> None:
+        async with listening(ssl=context) as port:
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+            owner = await asyncio.open_connection("127.0.0.1", port, ssl=pinned)
+            assert (await _asked(*owner)).startswith(b"HTTP/1.1 200")
+            assert all([await _closed(reader) for reader, _ in silent[:15]])
+            assert len(connections.strangers) <= 5
+            for _, held in [*silent, owner]:
+                held.close()
+
+    asyncio.run(attack())
+
+
+def test_one_owner_has_some_places_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_OF_ONE", 3)
+
+    async def attack() -> None:
+        async with listening() as port:
+            greedy, other = [], await asyncio.open_connection("127.0.0.1", port)
+            assert (await _asked(*other, "/other")).startswith(b"HTTP/1.1 200")
+            for _ in range(10):
+                greedy.append(await asyncio.open_connection("127.0.0.1", port))
+                assert (await _asked(*greedy[-1], "/greedy")).startswith(b"HTTP/1.1 200")
+            assert all([await _closed(reader) for reader, _ in greedy[:7]])
+            assert (await _asked(*other, "/other")).startswith(b"HTTP/1.1 200")
+            for _, held in [*greedy, other]:
+                held.close()
+
+    asyncio.run(attack())
+
+
+def test_nobody_fills_the_diary(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers who guess, a second process that insists, an owner who says again and again that it was restored."""
+    authentication = Authentication(shared.aggregator)
+    kinds = ("turned away", "second process of a", "second process of b")
+    for moment, allowed in ((0.0, 60), (59.0, 0), (61.0, 60)):
+        monkeypatch.setattr(service.time, "monotonic", lambda now=moment: 86_400.0 * 9 + now)
+        for kind in kinds:
+            assert sum(authentication.may_note(kind) for _ in range(200)) == allowed
+    for minute in range(2, 60):
+        monkeypatch.setattr(service.time, "monotonic", lambda now=minute: 86_400.0 * 9 + 60.0 * now)
+        for _ in range(200):
+            authentication.may_note(kinds[0])
+    assert not authentication.may_note(kinds[0]), "a thousand a day"

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.errors import Conflict
+from coterie.federation.storage.database import Database
 
 
 def test_one_process_a_folder(tmp_path: Path, coterie: Any) -> None:
@@ -32,3 +34,31 @@ def test_one_process_a_database(tmp_path: Path) -> None:
         pass
     for opened in (first, second, other):
         opened.close()
+
+
+@pytest.mark.database
+def test_a_place_that_was_lost_with_the_line_is_noticed(postgres_url: str, tmp_path: Path) -> None:
+    """PostgreSQL lets a lock go when the connection ends: after a restart of the server two could serve."""
+    first, second = Database.open(postgres_url), Database.open(postgres_url)
+
+    def cut(database: Database) -> None:
+        assert database._lock is not None
+        number = database._lock.connection.driver_connection.info.backend_pid
+        with second.engine.connect() as other:
+            other.execute(text("SELECT pg_terminate_backend(:number, 10000)"), {"number": number})
+
+    try:
+        with first.alone() as alone:
+            assert alone
+            assert first.still_alone()
+            cut(first)
+            assert first.still_alone(), "it was free, and is taken again"
+            with second.alone() as other:
+                assert not other
+            cut(first)
+            with second.alone() as other:
+                assert other
+                assert not first.still_alone()
+    finally:
+        first.close()
+        second.close()

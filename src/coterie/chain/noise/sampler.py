@@ -117,12 +117,19 @@ class Sampler(Protocol):
         ...
 
 
+def same_for_all(numbers: Floats) -> bool:
+    """Whether it is one number that stands for many: then it is worked on once."""
+    return numbers.strides == (0,) and len(numbers) > 0
+
+
 def laplace_scales(sensitivities: Floats, epsilon: Fraction | Floats) -> Floats:
     """b = Δ/ε (Soria-Comas et al., Prop. 1, Sánchez et al. 2016, §2.2), rounded up so that rounding can only add noise.
 
     The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that. An array
     of ε holds the doubles nearest to the exact ones, as `float` gives them.
     """
+    if same_for_all(sensitivities) and isinstance(epsilon, Fraction):
+        return np.broadcast_to(laplace_scales(sensitivities[:1].copy(), epsilon), len(sensitivities))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         divisor = float(epsilon) if isinstance(epsilon, Fraction) else epsilon
         scales = np.asarray(sensitivities / divisor * (1.0 + 2.0**-50), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -10,7 +11,8 @@ import numpy as np
 from coterie.chain.noise import keystream
 from coterie.chain.noise.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from coterie.chain.noise.keystream import Keystream
-from coterie.chain.noise.sampler import NoiseGrid, grids_of_public_scales
+from coterie.chain.noise.sampler import NoiseGrid, grids_of_public_scales, same_for_all
+from coterie.chain.partition._compiled import compiled, for_reading
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Flags, Floats, Whole, Words
 
@@ -19,6 +21,7 @@ NAME = f"exact discrete Laplace on a public grid, {_KEYED}"
 GAUSSIAN = f"exact discrete Gaussian on whole numbers, {_KEYED}"  # where the whole is counted in ρ
 _FARTHEST = 1 << 61  # steps
 _NEAR = 1 << 60  # steps: a whole number of 64 bits holds such a centre and any noise
+_PLAIN_EXPONENT = 900  # a multiplication is exact up to here
 _PIECE = 1 << 14  # clusters at a time: what is worked on stays in the cache, and no memory is mapped anew
 
 
@@ -81,6 +84,15 @@ def _noisy(
     source: Keystream,
     first: int,
 ) -> Floats:
+    if same_for_all(scales) and grid is not None and not grid.blind and "numba" in sys.modules:
+        steps = np.ceil(np.ldexp((scales[:1] + slack) * (1 + 2.0**-51), -grid.exponent)).astype(np.int64)
+        if scales[0] > 0 and steps[0] <= LARGEST_SCALE and abs(grid.exponent) <= _PLAIN_EXPONENT:
+            noise, released = (
+                discrete_laplace(np.broadcast_to(steps, len(centres)), source, first),
+                np.empty(len(centres)),
+            )
+            if _place_all(for_reading(centres), noise, 2.0**grid.exponent, 2.0**-grid.exponent, released):
+                return released
     steps = np.ceil(np.ldexp((scales + slack) * (1 + 2.0**-51), -exponent))
     if grid is not None and grid.blind:
         centres, steps = np.where(scales > 0, 0.0, centres), np.minimum(steps, LARGEST_SCALE)
@@ -91,6 +103,18 @@ def _noisy(
     whole = np.where(scales > 0, steps, 0.0).astype(np.int64)
     noise = discrete_laplace(whole, source, first)
     return _placed(centres, noise, exponent, whole > 0, bounded=grid is not None)
+
+
+@compiled
+def _place_all(centres: Floats, noise: Whole, step: float, per_step: float, released: Floats) -> bool:
+    """`_placed` where all centres have noise and are near, in one pass; False: one is not."""
+    near = True
+    for i in range(len(centres)):
+        steps = np.rint(centres[i] * per_step)
+        near &= abs(steps) <= _NEAR
+        summed = min(max(np.int64(steps) + noise[i], -_FARTHEST), _FARTHEST)
+        released[i] = np.float64(summed) * step
+    return near
 
 
 def _placed(centres: Floats, noise: Whole, exponent: Whole | int, noisy: Flags, *, bounded: bool) -> Floats:

@@ -47,9 +47,12 @@ class _Compiled:
     def __init__(self, loop: Callable[..., Any], **options: Any) -> None:
         self._loop, self._options = loop, options
         self._machine: Callable[..., Any] | None = None
+        self._ready: Callable[..., Any] | None = (
+            None  # the same, once all loops that it calls are machine code
+        )
 
     def __call__(self, *arguments: Any) -> Any:
-        return (self._machine or self._make())(*arguments)
+        return (self._ready or self._make())(*arguments)
 
     def _make(self) -> Callable[..., Any]:
         from numba import njit
@@ -69,6 +72,7 @@ class _Compiled:
                 for name, other in list(seen.items()):
                     if isinstance(other, _Compiled):
                         seen[name] = other._make()
+                self._ready = self._machine  # last: another thread may be about to call it
             return cast(Callable[..., Any], self._machine)
 
 

@@ -44,6 +44,12 @@ def search_tree(sample: Floats, levels: int) -> Floats:
     # [x, next float above x) holds x alone. Above the largest float comes inf, which is right.
     with np.errstate(over="ignore"):
         splitters = np.union1d(distinct, np.nextafter(frequent, np.inf))
+    return descending_tree(splitters, levels)
+
+
+def descending_tree(splitters: Floats, levels: int) -> Floats:
+    """Rising splitters, fewer than 2**levels, as a tree."""
+    count = 2**levels - 1
     splitters = np.append(splitters, np.full(count - len(splitters), np.inf))
     order = np.empty(count + 1, np.int64)
     for level in range(levels):
@@ -75,7 +81,7 @@ def distribute(
 ) -> None:
     """Move (value, record number) to its bucket, in record order; `ends[b]` becomes the end of bucket b."""
     ends[:] = 0
-    _choose_buckets(values, tree, levels, bucket, ends)
+    choose_buckets(values, tree, levels, bucket, ends)
     start = 0
     for b in range(len(ends)):
         size = ends[b]
@@ -90,7 +96,7 @@ def distribute(
 
 
 @compiled
-def _choose_buckets(
+def choose_buckets(
     values: Floats, tree: Floats, levels: int, bucket: NDArray[np.uint16], count: Whole
 ) -> None:
     """Descend the tree with sixteen records abreast: one descent waits on each comparison, sixteen do not."""
@@ -284,17 +290,17 @@ def _heapsort(values: Floats, records: Codes) -> None:
     """n log n however hostile, in place; not stable, so it compares record numbers too."""
     size = len(values)
     for root in range(size // 2 - 1, -1, -1):
-        _sift_down(values, records, root, size, values[root], records[root])
+        sift_down(values, records, root, size, values[root], records[root])
     for end in range(size - 1, 0, -1):
         v = values[end]
         i = records[end]
         values[end] = values[0]
         records[end] = records[0]
-        _sift_down(values, records, 0, end, v, i)
+        sift_down(values, records, 0, end, v, i)
 
 
 @compiled
-def _sift_down(values: Floats, records: Codes, hole: int, size: int, v: float, i: int) -> None:
+def sift_down(values: Floats, records: Codes, hole: int, size: int, v: float, i: int) -> None:
     """Let the hole sink until (v, i) fits into it."""
     child = 2 * hole + 1
     while child < size:

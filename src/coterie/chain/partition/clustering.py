@@ -48,6 +48,17 @@ class Clustering:
     labels: Codes
     sizes: Whole
     whole: ClusterShape | None = None
+    alone: bool = (
+        False  # every record is its own cluster, in record order: there is nothing to add up or to look up
+    )
+
+    @classmethod
+    def of_each(cls, records: int, whole: ClusterShape | None = None) -> Clustering:
+        """Every record by itself."""
+        sizes = np.broadcast_to(np.int64(1), records)
+        return cls(
+            np.arange(records, dtype=np.int32), sizes, whole or ClusterShape(records, records, 1, 1), True
+        )
 
     @property
     def shape(self) -> ClusterShape:
@@ -174,6 +185,9 @@ def summarise(values: Floats, clustering: Clustering, depth: int) -> ClusterSumm
             f"{len(values)} values do not fit a clustering of {len(clustering.labels)} records.",
             "Summarise the column with a clustering of the same table.",
         )
+    if clustering.alone and not depth:
+        none = np.empty((len(values), 0))
+        return ClusterSummary(clustering.sizes, values + 0.0, none, none, clustering.whole)
     if not depth or len(values) < _PLAIN_BELOW:
         return _summarise_plainly(values, clustering, depth)
     q = clustering.count
@@ -202,6 +216,8 @@ def attach(cluster_values: Floats, clustering: Clustering) -> Floats:
             f"{len(cluster_values)} values do not fit {clustering.count} clusters.",
             "Give one value for every cluster.",
         )
+    if clustering.alone:
+        return cluster_values
     out = room_for(len(clustering.labels), np.float64)
     return np.take(cluster_values, clustering.labels, out=out, mode="clip")  # "raise" would need a copy
 

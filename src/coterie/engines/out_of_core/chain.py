@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,14 @@ from coterie.chain.noise.keystream import KEY_BYTES
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece, summarise
 from coterie.chain.partition.univariate import individual_ranking
+from coterie.engines.buckets import SAMPLES_PER_BUCKET, Splitters, by_bucket, smallest
 from coterie.engines.out_of_core.columns import StreamedTable
-from coterie.engines.out_of_core.scratch import RowFiles, Scratch
+from coterie.engines.out_of_core.scratch import HeldRows, RowFiles, Scratch
 from coterie.errors import ParameterError
 from coterie.methods.recipe import Method
-from coterie.schema.arrays import Floats, Whole
+from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -35,39 +37,23 @@ from coterie.table.columns.column import CategoryColumn, Column
 # engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.sorting.)
 
 
-@compiled
-def choose_buckets(
-    keys: Floats, first_row: int, split_keys: Floats, split_rows: Whole, bucket: NDArray[np.uint16]
-) -> None:
-    """bucket[i] = how many splitters are not above (key, record number): a value that most records share is split too."""
-    for i in range(len(keys)):
-        key = keys[i]
-        row = first_row + i
-        low, high = 0, len(split_keys)
-        while low < high:
-            middle = (low + high) // 2
-            if split_keys[middle] < key or (split_keys[middle] == key and split_rows[middle] <= row):
-                low = middle + 1
-            else:
-                high = middle
-        bucket[i] = low
-
-
 @dataclass(frozen=True, slots=True)
 class InMemorySort:
     """Records that fit into memory: all clusters are one piece."""
 
     k: int
-    _batches: list[NDArray[Any]] = field(default_factory=list)
+    _records: NDArray[Any]
+    _filled: list[int] = field(default_factory=lambda: [0])
 
     def add(self, values: NDArray[Any]) -> None:
-        self._batches.append(values)
+        start = self._filled[0]
+        self._filled[0] = end = start + len(values)
+        self._records[start:end] = values
 
     def pieces(self) -> Iterator[Piece]:
-        records = np.concatenate(self._batches)
-        self._batches.clear()
-        clustering = individual_ranking(np.ascontiguousarray(records["key"]), self.k)
+        records = self._records
         fields = {name: np.ascontiguousarray(records[name]) for name in records.dtype.names or ()}
+        clustering = individual_ranking(fields["key"], self.k)
         assert clustering.shape == ClusterShape.ranked(len(records), self.k)
         yield Piece(0, clustering, np.arange(len(records)), fields)
 
@@ -78,11 +64,10 @@ class InMemorySort:
 # ranked in memory. The splitters decide how the work is cut, never what comes out: the clusters are those of
 # `individual_ranking` over the whole column. A cluster that runs across two buckets is carried into the second.
 
-_SAMPLES_PER_BUCKET = 256
 _MOST_BUCKETS = 1 << 12
-_BATCH = 1 << 17
+_BATCH = 1 << 19
 _UNEVEN = 1.5  # how much larger than intended a bucket may turn out
-_RANKING = 160  # bytes per record that ranking and the chain need, beside copies of the record itself
+_RANKING = 100  # bytes per record that ranking and the chain need, beside copies of the record itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +75,14 @@ class ExternalSort:
     """Records are appended in record order (`add`), then taken out cluster by cluster (`pieces`)."""
 
     scratch: Scratch
+    name: str  # files begin with it
     records: int
     k: int
     memory: int  # bytes for one bucket and all that is done with it
     fields: np.dtype[Any]  # a structure with the field "key" and whatever travels with it
 
     def add(self, values: NDArray[Any]) -> None:
-        self.scratch.append("column", values)
+        self.scratch.append(self._column, values)
 
     def pieces(self) -> Iterator[Piece]:
         shape = ClusterShape.ranked(self.records, self.k)
@@ -104,25 +90,31 @@ class ExternalSort:
         buckets = self.buckets()
         names = self._distribute(buckets)
         for bucket in range(buckets):
-            found = self._read(names[bucket])
-            found = np.insert(found, np.searchsorted(found["row"], carried["row"]), carried)
+            found = _inserted(self._read(names[bucket]), carried)
             last = bucket == buckets - 1
             # All but the last bucket leave a cluster behind: the table's last cluster takes the remainder.
             whole = len(found) // self.k - (0 if last else 1)
             if whole <= 0:
                 carried = found
                 continue
-            labels = individual_ranking(found["key"], self.k).labels
+            names_of = self._numbered.names or ()
+            columns = {name: np.ascontiguousarray(found[name]) for name in names_of}
+            labels = individual_ranking(columns["key"], self.k).labels
             if not last:
-                carried = found[labels == whole]
-                found, labels = found[labels < whole], labels[labels < whole]
-            sizes = np.full(whole, self.k, dtype=np.int64)
-            sizes[-1] += len(found) - whole * self.k
-            rows = found["row"].astype(np.int64)
-            fields = {name: np.ascontiguousarray(found[name]) for name in self.fields.names or ()}
+                inside = labels < whole
+                carried = found[np.flatnonzero(~inside)]
+                labels = labels[inside]
+                columns = {name: column[inside] for name, column in columns.items()}
             del found
-            yield Piece(first, Clustering(labels, sizes, shape), rows, fields)
+            sizes = np.full(whole, self.k, dtype=np.int64)
+            sizes[-1] += len(labels) - whole * self.k
+            rows = columns.pop("row").astype(np.int64)
+            yield Piece(first, Clustering(labels, sizes, shape), rows, columns)
             first += whole
+
+    @property
+    def _column(self) -> str:
+        return f"{self.name}-column"
 
     @property
     def _numbered(self) -> np.dtype[Any]:
@@ -143,54 +135,57 @@ class ExternalSort:
 
     def _batches(self) -> Iterator[tuple[int, NDArray[Any]]]:
         for start in range(0, self.records, _BATCH):
-            yield start, self.scratch.read("column", self.fields, start, min(_BATCH, self.records - start))
+            count = min(_BATCH, self.records - start)
+            yield start, self.scratch.read(self._column, self.fields, start, count)
 
     def _read(self, name: str) -> NDArray[Any]:
         found = self.scratch.read(name, self._numbered)
         self.scratch.remove(name)
         return found
 
-    def _splitters(self, buckets: int) -> tuple[Floats, Whole]:
+    def _splitters(self, buckets: int) -> Splitters:
         rng = np.random.Generator(np.random.PCG64(secrets.randbits(64)))
-        share = min(1.0, buckets * _SAMPLES_PER_BUCKET / self.records)
+        share = min(1.0, buckets * SAMPLES_PER_BUCKET / self.records)
         keys, rows = [], []
         for start, batch in self._batches():
             chosen = rng.integers(0, len(batch), size=int(np.ceil(share * len(batch))))
             keys.append(batch["key"][chosen])
             rows.append(chosen + start)
-        sampled, numbers = np.concatenate(keys), np.concatenate(rows)
-        order = np.lexsort((numbers, sampled))
-        cuts = order[np.arange(1, buckets) * len(order) // buckets]
-        return sampled[cuts], numbers[cuts]
+        return Splitters.of_sample(np.concatenate(keys), np.concatenate(rows), buckets)
 
     def _distribute(self, buckets: int) -> list[str]:
-        names = [f"bucket-{number}" for number in range(buckets)]
-        split_keys, split_rows = self._splitters(buckets)
+        names = [f"{self.name}-bucket-{number}" for number in range(buckets)]
+        splitters = self._splitters(buckets)
         for start, batch in self._batches():
+            bucket, count = splitters.choose(np.ascontiguousarray(batch["key"]), start)
+            order = by_bucket(bucket, count)
             numbered = np.empty(len(batch), dtype=self._numbered)
-            numbered["row"] = np.arange(start, start + len(batch))
+            numbered["row"] = order
+            numbered["row"] += numbered["row"].dtype.type(start)
             for name in batch.dtype.names or ():
-                numbered[name] = batch[name]
-            bucket = np.empty(len(batch), dtype=np.uint16)
-            choose_buckets(np.ascontiguousarray(batch["key"]), start, split_keys, split_rows, bucket)
-            order = np.argsort(bucket, kind="stable")  # a radix sort: the numbers are short
-            ends = np.searchsorted(bucket[order], np.arange(buckets + 1))
-            for number in np.flatnonzero(np.diff(ends)):
-                self.scratch.append(names[number], numbered[order[ends[number] : ends[number + 1]]])
-        self.scratch.remove("column")
+                numbered[name] = batch[name][order]
+            ends = np.cumsum(count)
+            for number in np.flatnonzero(count):
+                self.scratch.append(names[number], numbered[ends[number] - count[number] : ends[number]])
+        self.scratch.remove(self._column)
         return names
 
 
-def ranking(
-    scratch: Scratch, records: int, k: int, memory: int, fields: np.dtype[Any]
-) -> InMemorySort | ExternalSort:
-    """In memory where that is enough, else on disk."""
-    scratch.remove("column")
-    scratch.remove_all("bucket-")
-    sort = ExternalSort(scratch, records, k, memory, fields)
-    return sort if sort.buckets() > 1 else InMemorySort(k)
+def _inserted(records: NDArray[Any], few: NDArray[Any]) -> NDArray[Any]:
+    """A few more records at their places in record order; everything else is moved in blocks."""
+    places = np.searchsorted(records["row"], few["row"]).tolist()
+    blocks = []
+    for number, (start, end) in enumerate(pairwise([0, *places, len(records)])):
+        blocks += [records[start:end], few[number : number + 1]]
+    return np.concatenate(blocks) if len(few) else records
 
 
+def sorting_bytes(fields: np.dtype[Any]) -> int:
+    """Of memory per record, to rank all records at once and release them."""
+    return 60 + 2 * fields.itemsize
+
+
+_ROOM_A_THREAD = 400 * 10**6  # two columns at a time on disk, if each has so much
 SamplerAt = Callable[[int], Sampler]
 Advance = Callable[[float], None]
 
@@ -233,9 +228,7 @@ def piece_values(
 
 def alone(first: int, rows: Whole, fields: Mapping[str, NDArray[Any]], records: int) -> Piece:
     """k = 1: every record is its own cluster, numbered as it comes; `records` are those of the whole table."""
-    count = len(rows)
-    whole = ClusterShape(records, records, 1, 1)
-    clustering = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
+    clustering = Clustering.of_each(len(rows), ClusterShape(records, records, 1, 1))
     return Piece(first, clustering, rows, fields)
 
 
@@ -244,25 +237,28 @@ def warm_up() -> None:
     values = np.arange(60_000, dtype=np.float64)
     clustering = individual_ranking(values, 3)
     summarise(values, clustering, 3)
-    choose_buckets(values[:0], 0, values[:0], np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16))
+    by_bucket(*Splitters.of_sample(values[:9], np.arange(9), 2).choose(values[:9], 0))
+    smallest(values[:9], 2)
     KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")
 
 
 @dataclass(frozen=True, slots=True)
 class LargeChain:
     table: StreamedTable
+    likes: Mapping[str, Column]  # of each protected attribute: what is public about it, and no records
     scratch: Scratch
     method: Method
     k: int
     shares: dict[str, Fraction]
-    memory: int
+    room: int  # bytes for everything
     length: int  # rows in one range of the output
+    _held: dict[str, HeldRows] = field(default_factory=dict)
 
     def protect(self, group: Sequence[Attribute], sampler: SamplerAt, advance: Advance) -> None:
         """One attribute, or all that share one clustering; `advance` is told of each share of the work."""
         beginnings = [self._beginning(attribute) for attribute in group]
         for attribute in group:
-            self.scratch.remove_all(f"{self._name(attribute)}-rows")
+            self.scratch.remove_all(f"{self._name(attribute)}-")
         files = [self.rows(attribute) for attribute in group]
         told = len(group) / max(self.table.records, 1)
         for piece, columns in self._pieces(group, beginnings, advance):
@@ -271,20 +267,57 @@ class LargeChain:
                 file.attach(piece.rows, piece_values(piece, column, self.method, self.k, epsilon, sampler))
             advance(len(piece.rows) * told / 2)
 
-    def rows(self, attribute: Attribute) -> RowFiles:
-        kind = _kind(self.table.beginning(attribute))
-        return RowFiles(self.scratch, self._name(attribute), self.table.records, self.length, kind)
+    def rows(self, attribute: Attribute) -> RowFiles | HeldRows:
+        """Where released values wait for their rows."""
+        name, records = self._name(attribute), self.table.records
+        if not self.in_memory:
+            return RowFiles(self.scratch, name, records, self.length, self._kind(attribute))
+        if name not in self._held:
+            self._held[name] = HeldRows(np.empty(records, dtype=self._kind(attribute)), self.length)
+        return self._held[name]
 
     def groups(self) -> list[list[Attribute]]:
         """Attributes that must go through together."""
         protected = list(self.table.schema.protected)
         return [protected] if self.method.grouping.multivariate else [[one] for one in protected]
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether all released values, and the sorting of one group, fit into the room."""
+        return self._released + self._sorting <= self.room
+
+    @property
+    def abreast(self) -> int:
+        """How many groups are worked on at a time."""
+        most = self.room // _ROOM_A_THREAD
+        if self.in_memory:
+            most = (self.room - self._released) // max(self._sorting, 1)
+        return max(min(most, len(self.groups()), os.cpu_count() or 1), 1)
+
+    @property
+    def _released(self) -> int:
+        kinds = [np.dtype(self._kind(attribute)) for attribute in self.table.schema.protected]
+        return self.table.records * sum(kind.itemsize for kind in kinds)
+
+    @property
+    def _sorting(self) -> int:
+        if self.method.grouping.alone:
+            return 0
+        return self.table.records * max(sorting_bytes(self._fields(group)) for group in self.groups())
+
+    def _fields(self, group: Sequence[Attribute]) -> np.dtype[Any]:
+        """What is sorted. A column that is sorted by itself is not stored twice."""
+        kinds = [] if self.method.grouping.by_position else [self._kind(attribute) for attribute in group]
+        return np.dtype([("key", "<f8"), *((f"f{place}", kind) for place, kind in enumerate(kinds))])
+
+    def _kind(self, attribute: Attribute) -> str:
+        return _kind(self.likes[attribute.name])
+
     def _name(self, attribute: Attribute) -> str:
         return f"attribute-{self.table.schema.protected.index(attribute)}"
 
     def _beginning(self, attribute: Attribute) -> Column:
-        column = self.table.beginning(attribute)
+        column = self.likes[attribute.name]
         if attribute.ranked_by_frequency and isinstance(column, CategoryColumn):
             order = self.table.frequency_order(attribute)
             return replace(column, semantics=replace(column.semantics, ordered=lambda _: order))
@@ -297,11 +330,17 @@ class LargeChain:
         if key is None:
             yield from self._alone(group)
             return
-        # A column that is sorted by itself is not stored twice.
-        by_itself = self.method.grouping.by_position
-        kinds = [] if by_itself else [(f"f{place}", _kind(column)) for place, column in enumerate(beginnings)]
-        fields = np.dtype([("key", "<f8"), *kinds])
-        sort = ranking(self.scratch, self.table.records, self.k, self.memory, fields)
+        by_itself, fields = self.method.grouping.by_position, self._fields(group)
+        kinds = (fields.names or ())[1:]
+        sort: InMemorySort | ExternalSort
+        if self.in_memory:
+            sort = InMemorySort(self.k, np.empty(self.table.records, dtype=fields))
+        else:
+            memory = self.room // (2 * self.abreast)
+            sort = ExternalSort(
+                self.scratch, self._name(group[0]), self.table.records, self.k, memory, fields
+            )
+            sort.buckets()  # refuses too little memory before anything is read
         told = len(group) / max(self.table.records, 1)
         for columns in self.table.rows_of(group):
             columns = [
@@ -309,12 +348,12 @@ class LargeChain:
             ]
             batch = np.empty(len(content(columns[0])), dtype=fields)
             batch["key"] = key(columns)
-            for (name, _), column in zip(kinds, columns, strict=bool(kinds)):
+            for name, column in zip(kinds, columns, strict=not by_itself):
                 batch[name] = content(column)
             sort.add(batch)
             advance(len(batch) * told / 2)
         for piece in sort.pieces():
-            contents = [piece.fields[name] for name, _ in kinds]
+            contents = [piece.fields[name] for name in kinds]
             if by_itself:  # the inverse of `Column.position`
                 like, key_ = beginnings[0], piece.fields["key"]
                 contents = [like.order[key_.astype(np.intp)] if isinstance(like, CategoryColumn) else key_]

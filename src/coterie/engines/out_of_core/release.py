@@ -10,26 +10,35 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any
 
 import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.chain.kernel import released_table
-from coterie.engines.out_of_core.chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
+from coterie.engines.out_of_core.chain import (
+    Advance,
+    LargeChain,
+    SamplerAt,
+    check_grouping,
+    sampler_from,
+    warm_up,
+)
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
 from coterie.engines.out_of_core.whole_table import StreamedRows
-from coterie.engines.whole_table import check_options, measurements_of, refuse_together
+from coterie.engines.whole_table import check_options, measurements_of, refuse_together, without_records
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Attribute, Role, Schema, Source
 from coterie.schema.exact import Number, as_text
 from coterie.table.hidden_files import write_whole
 from coterie.table.memory_limit import parse_memory, room_for_work
@@ -131,24 +140,53 @@ def protect_file(
             scratch=place,
             _drawn=drawn,
         )
-    chain = LargeChain(table, place, recipe, k, budget.shares, room // 2, length)
+    likes = {like.attribute.name: like for like in without_records(map(table.beginning, schema.protected))}
+    chain = LargeChain(table, likes, place, recipe, k, budget.shares, room, length)
     finished = _Finished.resume(place, _request(source, schema, recipe.name, budget.total, k, seed, length))
     sampler = sampler_from(seed)
-    for group in chain.groups():
-        names = [attribute.name for attribute in group]
-        if finished.has(names):
-            advance(len(group))
-            continue
-        chain.protect(group, sampler, advance)
-        finished.add(names)
-    likes = (table.beginning(attribute) for attribute in schema.protected)
-    promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes)
+    _protect(chain, finished, sampler, advance)
+    promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes.values())
     return LargeRelease(
         **vars(promised),
         records=table.records,
         _read=lambda: _reader(_tables(chain, limit // _PIECES)),
         scratch=place,
     )
+
+
+def _protect(chain: LargeChain, finished: _Finished, sampler: SamplerAt, advance: Advance) -> None:
+    """All groups, as many at a time as there are cores and room for."""
+    told, stop = Lock(), Event()
+
+    def tell(share: float) -> None:
+        if stop.is_set():
+            raise _Stopped
+        with told:
+            advance(share)
+
+    def work(group: list[Attribute]) -> list[Attribute]:
+        chain.protect(group, sampler, tell)
+        return group
+
+    waiting = []
+    for group in chain.groups():
+        if not chain.in_memory and finished.has([attribute.name for attribute in group]):
+            advance(len(group))
+        else:
+            waiting.append(group)
+    with ThreadPoolExecutor(chain.abreast) as pool:
+        try:
+            for group in pool.map(work, waiting) if chain.abreast > 1 else map(work, waiting):
+                if not chain.in_memory:
+                    finished.add([attribute.name for attribute in group])
+        except BaseException:
+            stop.set()  # the others end at their next batch, and are not waited for longer
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+class _Stopped(Exception):
+    """Another group has failed, or somebody has interrupted the run."""
 
 
 def _in_ranges_of(table: StreamedTable, length: int, most: int) -> Iterator[pa.Table]:
@@ -160,25 +198,33 @@ def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from first.to_batches()
-        for table in tables:
+        for table in _ahead(tables):
             yield from table.to_batches()
 
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
+def _ahead(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The next one is made while this one is being written."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, tables, None)
+        while (table := coming.result()) is not None:
+            coming = pool.submit(next, tables, None)
+            yield table
+
+
 def _tables(chain: LargeChain, most: int) -> Iterator[pa.Table]:
     """The released table in ranges of rows, columns in the schema's order, identifiers dropped."""
     table = chain.table
-    likes = {a.name: table.beginning(a) for a in table.schema.protected}
     files = {a.name: chain.rows(a) for a in table.schema.protected}
     kept = _in_ranges(table.kept(), chain.length, most) if table.schema.with_role(Role.KEEP) else None
     for number in range(next(iter(files.values())).ranges):
-        released = {name: likes[name].restore(file.read(number)) for name, file in files.items()}
+        released = {name: chain.likes[name].restore(file.read(number)) for name, file in files.items()}
         start, end = 0, len(next(iter(released.values())))
         while start < end:
             beside = next(kept) if kept is not None else None
             count = end if beside is None else len(beside)
-            part = {n: (array.slice(start, count), likes[n].field) for n, array in released.items()}
+            part = {n: (array.slice(start, count), chain.likes[n].field) for n, array in released.items()}
             yield released_table(
                 table.schema,
                 part,

@@ -22,7 +22,7 @@ from coterie.table.hidden_files import FileLock
 FINISHED = "finished.json"  # which attributes are done
 # What runs leave here, and what an earlier version did (finished.new).
 _OURS = re.compile(
-    r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)|\.finished\.json\.coterie-alone-[0-9a-f]{16}\.tmp"
+    r"(attribute-\d+-)?(column|bucket-\d+)|attribute-\d+-rows-\d+|finished\.(json|new)|\.finished\.json\.coterie-alone-[0-9a-f]{16}\.tmp"
 )
 
 
@@ -160,12 +160,13 @@ class RowFiles:
 
     def attach(self, rows: Whole, values: NDArray[Any]) -> None:
         """Rows are rising, so each range is a slice."""
-        entries = np.empty(len(rows), dtype=self._entry)
-        entries["place"] = rows % self.length
-        entries["value"] = values
         ends = np.searchsorted(rows, np.arange(self.ranges + 1) * self.length)
-        for number in np.flatnonzero(np.diff(ends)):
-            self.scratch.append(self._file(int(number)), entries[ends[number] : ends[number + 1]])
+        for number in np.flatnonzero(np.diff(ends)).tolist():
+            here = slice(ends[number], ends[number + 1])
+            entries = np.empty(here.stop - here.start, dtype=self._entry)
+            entries["place"] = rows[here] - number * self.length
+            entries["value"] = values[here]
+            self.scratch.append(self._file(number), entries)
 
     def read(self, number: int) -> NDArray[Any]:
         """Rows number·length … in record order."""
@@ -189,3 +190,21 @@ class RowFiles:
 
     def _file(self, number: int) -> str:
         return f"{self.name}-rows-{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """The same in memory, for tables that fit."""
+
+    values: NDArray[Any]
+    length: int
+
+    def attach(self, rows: Whole, values: NDArray[Any]) -> None:
+        self.values[rows] = values
+
+    def read(self, number: int) -> NDArray[Any]:
+        return self.values[number * self.length : (number + 1) * self.length]
+
+    @property
+    def ranges(self) -> int:
+        return -(-len(self.values) // self.length)

@@ -15,14 +15,14 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from coterie._version import __version__
 from coterie.federation.aggregator.home import NEXT_TLS, Aggregator
-from coterie.federation.documents.states import ContributionState, StudyState, may_follow
+from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import peer_fingerprint
 from coterie.federation.storage.database import audit, contributions, invitations, owners, studies, tokens
 from coterie.federation.storage.parties import Owner, add_token, leave, note, owner_by_name
-from coterie.federation.storage.studies import contributions_by, move_contribution
+from coterie.federation.storage.studies import withdraw_all
 from coterie.table.hidden_files import put_file
 
 log = logging.getLogger("coterie.aggregator")
@@ -54,10 +54,7 @@ def suspend(connection: Connection, name: str, *, suspended: bool) -> None:
 def remove(connection: Connection, name: str) -> None:
     """As if it had left: it withdraws from what it has not delivered, and its key is not accepted any more."""
     owner = _owner(connection, name)
-    for mine in contributions_by(connection, owner.id):
-        if may_follow(mine.state, ContributionState.WITHDRAWN):
-            reason = "removed by the administrator"
-            move_contribution(connection, mine, ContributionState.WITHDRAWN, reason=reason)
+    withdraw_all(connection, owner.id, reason="removed by the administrator")
     leave(connection, owner)
 
 

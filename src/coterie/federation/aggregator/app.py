@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -23,10 +24,11 @@ from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.connections import (
+    ACCEPTED_AT_ONCE,
     KEEP_ALIVE_SECONDS,
     PatientProtocol,
     allow_many_files,
-    shorten_handshakes,
+    guard_handshakes,
 )
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.aggregator.scheduler import tend
@@ -45,13 +47,16 @@ def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.create_task(_tending(service, webhook))
+        tasks = [asyncio.create_task(_tending(service))]
+        if webhook is not None:
+            tasks.append(asyncio.create_task(_telling(aggregator, webhook)))
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
 
     app = FastAPI(
         title="Coterie aggregator",
@@ -108,18 +113,30 @@ def _storage_trouble(*, full: bool) -> dict[str, str]:
     return {"error": "storage", "problem": problem, "advice": "Nothing is lost; try again later."}
 
 
-async def _tending(service: Service, webhook: Webhook | None = None) -> None:
+async def _telling(aggregator: Aggregator, webhook: Webhook) -> None:
+    """Beside the studies: an address that does not answer must not keep them waiting."""
+    while True:
+        try:
+            await run_in_threadpool(webhook.tell, aggregator)
+        except Exception as error:
+            log.error("the webhook failed (%s)", type(error).__name__)
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+async def _tending(service: Service) -> None:
     """One task moves all studies; it also notices what the command line has changed in the database."""
     seen: object = None
     while True:
         try:
+            if not await run_in_threadpool(service.aggregator.database.still_alone):
+                log.error("another process serves this database now: this one ends")
+                signal.raise_signal(signal.SIGTERM)
+                return
             moved = await run_in_threadpool(tend, service.aggregator)
             current = await run_in_threadpool(stages, service.aggregator.database)
             if current != seen:  # what all owners of a study see of it
                 seen = current
                 service.bell.ring_all()
-            if webhook is not None:
-                await run_in_threadpool(webhook.tell, service.aggregator)
             if moved:
                 continue
         except asyncio.CancelledError:
@@ -158,9 +175,11 @@ def serve(
         access_log=False,
         log_config=None,
         server_header=False,
+        loop="asyncio",
         http=PatientProtocol,
         ws="none",  # nobody speaks anything but HTTP here
         h11_max_incomplete_event_size=32 * 1024,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=5,
     )
@@ -180,7 +199,7 @@ class _Server(uvicorn.Server):
         self._listening = listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        shorten_handshakes(asyncio.get_running_loop())
+        guard_handshakes(asyncio.get_running_loop())
         await super().startup(sockets=sockets)
         if self.started:
             self._listening()
@@ -189,7 +208,7 @@ class _Server(uvicorn.Server):
 def _bound(host: str, port: int) -> socket.socket:
     options: dict[str, Any] = {"family": socket.AF_INET6 if ":" in host else socket.AF_INET}
     try:
-        return socket.create_server((host, port), backlog=2048, **options)
+        return socket.create_server((host, port), backlog=ACCEPTED_AT_ONCE, **options)
     except OSError as error:
         raise FederationError(
             f"{host} port {port} cannot be listened on ({error.strerror or error}).",

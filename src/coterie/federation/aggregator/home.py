@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -15,9 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from coterie.federation.aggregator.part_reader import PartReader
+from coterie.federation.documents.answers import Succession
+from coterie.federation.documents.signed import Signed, canonical
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets import keys as tls
-from coterie.federation.secrets.keys import Keys, fingerprint, write_private
+from coterie.federation.secrets.keys import Keys, fingerprint, keep_private, write_private
+from coterie.federation.secrets.rotation import current_keys, former_keys, next_keys, use_next_keys
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.parties import add_token
 from coterie.table.hidden_files import FileLock
@@ -53,7 +58,13 @@ class Complaints:
             log.error(text)
 
 
-NEXT_TLS = "tls-next"
+def require_room(folder: Path, size: int) -> None:
+    """One study must not fill the disk that all share: it may take half of what is free, and waits until then."""
+    if size > shutil.disk_usage(folder).free // 2:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+NEXT_TLS, _SUCCESSIONS = "tls-next", "successions.json"
 _SETTINGS, _DATABASE, _LOCK = "aggregator.json", "aggregator.sqlite", "serve.lock"
 
 
@@ -71,6 +82,27 @@ class Aggregator:
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.keys.public)
+
+    @property
+    def successions(self) -> list[dict[str, Any]]:
+        """Every change of this aggregator's key, each signed with the key before."""
+        path = self.folder / _SUCCESSIONS
+        return list(json.loads(path.read_bytes())) if path.exists() else []
+
+    def keys_of(self, public: str) -> Keys:
+        """Those that a study names: it is finished by the keys under which it was begun."""
+        if public == self.keys.public:
+            return self.keys
+        return next(keys for _, keys in former_keys(self.folder) if keys.public == public)
+
+    def rotate_keys(self) -> Keys:
+        """New keys from now on. Nothing may serve meanwhile: it would go on with the old ones."""
+        new = next_keys(self.folder)
+        said = Succession(old=self.keys.public, new=new.public, at=stamp(now()))
+        signed = Signed.of(said, "succession", self.keys).content()
+        kept = [entry for entry in self.successions if entry["document"]["old"] != self.keys.public]
+        keep_private(self.folder / _SUCCESSIONS, canonical([*kept, signed]))
+        return use_next_keys(self.folder, self.keys)
 
     @property
     def next_tls(self) -> str | None:
@@ -107,7 +139,7 @@ class Aggregator:
                 f"{folder} is not the folder of an aggregator.",
                 f"Make one: coterie aggregator init {folder} --url https://HOST:PORT",
             ) from None
-        return cls(folder, Keys.load(folder), url, Database.open(database or stored))
+        return cls(folder, current_keys(folder), url, Database.open(database or stored))
 
     @contextmanager
     def serving(self) -> Iterator[None]:

@@ -24,13 +24,13 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
 from coterie.errors import CoterieError
-from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.part_reader import UNREADABLE, PartKilledItsReader, checked
+from coterie.federation.aggregator.home import Aggregator, require_room
+from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
 from coterie.federation.documents.answers import Answer, Manifest, arrow_schema
 from coterie.federation.documents.certificate import KIND, certify
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
-from coterie.federation.documents.study import Study
+from coterie.federation.documents.study import Study, StudyAttribute
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.secrets.keys import raw_key
@@ -95,7 +95,7 @@ Part = Iterator[pa.Table]
 
 @dataclass
 class _Stream:
-    """The unread rows of one owner, ascending in pseudonyms."""
+    """The unread rows of one owner; where people are matched, ascending in pseudonyms."""
 
     source: Part
     rows: pa.Table | None = None
@@ -118,7 +118,12 @@ class _Stream:
         assert self.rows is not None
         names = self.rows.column(COLUMN)
         end = bisect.bisect_right(range(len(names)), bound, key=lambda place: names[place].as_py())
-        taken, self.rows = self.rows.slice(0, end), self.rows.slice(end)
+        return self.first(end)
+
+    def first(self, count: int) -> pa.Table:
+        """Take so many rows."""
+        assert self.rows is not None
+        taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return taken
 
 
@@ -141,6 +146,21 @@ def joined(parts: Sequence[Part], schema: pa.Schema) -> Part:
         yield pa.table([columns[name] for name in schema.names], schema=schema)
 
 
+def side_by_side(parts: Sequence[Part], schema: pa.Schema) -> Part:
+    """Vertical, of synthetic rows that stand for nobody: the first of one owner beside the first of the next.
+
+    Each owner has put its rows in random order, so no pair of rows belongs together more than any other.
+    """
+    streams = [_Stream(part) for part in parts]
+    while all(stream.fill() for stream in streams):
+        count = min(stream.rows.num_rows for stream in streams if stream.rows is not None)
+        columns: dict[str, pa.ChunkedArray] = {}
+        for stream in streams:
+            rows = stream.first(count)
+            columns.update(zip(rows.column_names, rows.columns, strict=True))
+        yield pa.table([columns[name] for name in schema.names], schema=schema)
+
+
 # ASSEMBLING → RELEASED: join, shuffle, write, certify. Interrupted anywhere, it gives the same bytes again.
 
 
@@ -154,11 +174,17 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     manifests = {part.name: part.opened_manifest(keys[part.name]) for part in accepted}
     counts = [manifests[part.name].rows for part in accepted]
     streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]
-    rows = joined(streams, schema) if study.vertical else chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
+    if study.matched:
+        rows = joined(streams, schema)
+    elif study.vertical:
+        rows = side_by_side(streams, schema)
+    else:
+        rows = chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
     most = min(counts) if study.vertical else sum(counts)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
     shutil.rmtree(workspace, ignore_errors=True)
+    require_room(aggregator.folder, most * sum(_cell_bytes(attribute) for attribute in columns))
     workspace.mkdir(mode=0o700, parents=True)
     try:
         mixed = shuffled(rows, schema, most, bytes.fromhex(row.shuffle_key), workspace)
@@ -188,13 +214,18 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
                 connection,
                 row,
                 StudyState.RELEASED,
-                certificate=Signed.of(certificate, KIND, aggregator.keys).text(),
+                certificate=Signed.of(certificate, KIND, aggregator.keys_of(study.aggregator)).text(),
                 release_sha256=digest,
                 release_size=size,
                 shuffle_key=None,
             )
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _cell_bytes(attribute: StudyAttribute) -> int:
+    """At most, in a pile on the disk."""
+    return 8 + max((len(label.encode()) for label in attribute.labels or ()), default=0)
 
 
 def require_same_release(there: Path, digest: str) -> None:
@@ -208,15 +239,16 @@ def require_same_release(there: Path, digest: str) -> None:
 
 def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:
     """The checked copies; made again if they are not there (a part that was accepted by an older version)."""
-    schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.vertical)
+    schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.matched)
     manifest = part.opened_manifest(key)
     files = [
         checked(aggregator.chunk(part.study, part.owner, number)) for number in range(len(manifest.chunks))
     ]
-    if not all(path.exists() for path in files):
-        wrong = _read(aggregator, study, part, key)
-        if wrong is not None:
-            raise FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
+    done, wrong = _read(aggregator, study, part, key)
+    while not done:
+        done, wrong = _read(aggregator, study, part, key)
+    if wrong is not None:
+        raise FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
     for path in files:
         try:
             table = pq.read_table(path).cast(schema)
@@ -264,8 +296,10 @@ def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:
     return None
 
 
-def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> str | None:
-    """Why a delivered contribution cannot be used, or None: then checked copies of its chunks are there.
+def wrong_content(
+    aggregator: Aggregator, study: Study, part: Contribution, key: str
+) -> tuple[bool, str | None]:
+    """Whether we are through with a delivered contribution, and why it cannot be used; some chunks at a time.
 
     The chunks are opened by a child process with limits. A part that kills it is put aside, and never opened again.
     """
@@ -274,26 +308,32 @@ def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key:
         certificate = Certificate.from_json(part.certificate_text(key))
         _require_certificate(study, part.signed_answer(key)[1], manifest, certificate, key)
     except CoterieError as error:
-        return f"{error.problem}"
+        return True, error.problem
     try:
         return _read(aggregator, study, part, key)
     except PartKilledItsReader:
         put_aside(aggregator, part)
-        return UNREADABLE
+        return True, UNREADABLE
 
 
-def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> str | None:
+def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> tuple[bool, str | None]:
+    """The next chunks that have no checked copy yet."""
     manifest, opened = part.opened_manifest(key), part.opened_key(key)
     files = [aggregator.chunk(part.study, part.owner, number) for number in range(len(manifest.chunks))]
+    first = next((number for number, path in enumerate(files) if not checked(path).exists()), len(files))
+    if first == len(files):
+        return True, None
     attributes = study.asked_of(part.name)
-    return aggregator.reader.wrong(
+    wrong = aggregator.reader.wrong(
         files,
         manifest.chunks,
         attributes,
-        pseudonymous=study.vertical,
+        pseudonymous=study.matched,
         key=None if opened is None else raw_key(opened.key),
         study=part.study,
+        first=first,
     )
+    return wrong is not None or first + AT_ONCE >= len(files), wrong
 
 
 def put_aside(aggregator: Aggregator, part: Contribution) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from coterie.errors import CoterieError
 from coterie.federation.documents.answers import (
@@ -39,7 +40,8 @@ from coterie.federation.secrets.sealed_parts import open_chunk
 from coterie.table.hidden_files import write_whole
 
 MEMORY_BYTES = 1536 * 1024 * 1024  # beyond what the helper itself needs; a chunk unpacks to 512 MB at most
-SECONDS = 60  # of CPU, for a part; and as many again for each 100 chunks
+SECONDS = 60  # of CPU, for as many chunks as are read at once
+AT_ONCE = 25  # chunks of one part; then other studies have their turn
 _WALL = 10  # times as long by the clock: the machine may have much else to do
 CHECKED = ".checked"
 UNREADABLE = "it could not be read within the limits of memory and time"
@@ -65,16 +67,22 @@ class PartReader:
         pseudonymous: bool,
         key: bytes | None = None,
         study: str = "",
+        first: int = 0,
     ) -> str | None:
-        """Why the part cannot be used, or None: then a checked copy of each chunk is there. `key`: of a sealed part."""
+        """Why the chunks from `first` on cannot be used, or None: then a checked copy of each is there, up to `AT_ONCE`.
+
+        `key`: of a sealed part.
+        """
         job = {
-            "files": [str(path) for path in files],
-            "chunks": [chunk.content() for chunk in chunks],
+            "first": first,
+            "before": str(files[first - 1]) if first else None,
+            "files": [str(path) for path in files[first : first + AT_ONCE]],
+            "chunks": [chunk.content() for chunk in chunks[first : first + AT_ONCE]],
             "attributes": [attribute.content() for attribute in attributes],
             "pseudonymous": pseudonymous,
             "key": None if key is None else key.hex(),
             "study": study,
-            "seconds": SECONDS * (1 + len(files) // 100),
+            "seconds": SECONDS,
             "memory": MEMORY_BYTES,
         }
         with self._lock:
@@ -181,7 +189,9 @@ def _wrong(job: dict[str, Any]) -> str | None:
     attributes = [StudyAttribute.model_validate(content) for content in job["attributes"]]
     schema = arrow_schema(attributes, pseudonymous=job["pseudonymous"])
     previous = b""
-    for number, (name, content) in enumerate(zip(job["files"], job["chunks"], strict=True)):
+    if job["pseudonymous"] and job["before"]:
+        previous = pq.read_table(checked(Path(job["before"]))).column(COLUMN)[-1].as_py()
+    for number, (name, content) in enumerate(zip(job["files"], job["chunks"], strict=True), job["first"]):
         try:
             data = Path(name).read_bytes()
             if job["key"] is not None:

@@ -7,28 +7,30 @@ from typing import Annotated
 from pydantic import Field
 from sqlalchemy import Connection, Select, insert, select
 
-from coterie.federation.aggregator.home import Aggregator, Fault
+from coterie.federation.aggregator.home import Aggregator, Fault, require_room
 from coterie.federation.documents.answers import (
     Answer,
     Delivery,
     ExchangeStep,
     Manifest,
+    NewKeys,
     Parcel,
     PartKey,
     Receipt,
     opened_group_key,
 )
+from coterie.federation.documents.certificate import require_no_stronger
 from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
-from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
+from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import (
     Owner,
     begin_witness,
+    change_keys,
     keep_parcel,
-    keep_witness,
     leave,
-    owner_by_key,
+    owner_by_name,
     parcel_text,
     step_complete,
 )
@@ -39,9 +41,11 @@ from coterie.federation.storage.studies import (
     contribution,
     contributions_by,
     keep_part_key,
+    may_withdraw,
     move_contribution,
     set_group_key,
     study_row,
+    withdraw_all,
 )
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
@@ -53,7 +57,7 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
     """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
     changes nothing."""
     signed = signed_from(body)
-    opened = signed.opened("answer", Answer, key=owner.key)
+    opened = signed.opened("answer", Answer, key=_key(aggregator, owner, study))
     if opened.study != study or opened.owner != owner.name:
         raise Fault(422, "unacceptable", "The answer is about another study or owner.")
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
@@ -71,6 +75,8 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
                 raise Fault(
                     422, "unacceptable", "From protocol 2 on, and only there, an approval has a promise."
                 )
+            if opened.promise is not None:
+                require_no_stronger(row.study, owner.name, opened.promise)
         move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
     return {"state": state.value}
 
@@ -108,6 +114,10 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
             return {"state": state.value}
         if state is not _C.WITHDRAWN:
             require_collecting(row)
+        elif not may_withdraw(row, mine):
+            raise Fault(
+                409, "conflict", f"A contribution that is {mine.state} cannot be taken back any more."
+            )
         move_contribution(connection, mine, state)
     return {"state": state.value}
 
@@ -115,7 +125,7 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
     """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
     signed = signed_from(body)
-    opened = signed.opened("manifest", Manifest, key=owner.key)
+    opened = signed.opened("manifest", Manifest, key=_key(aggregator, owner, study))
     if opened.study != study or opened.owner != owner.name:
         raise Fault(422, "unacceptable", "The manifest is about another study or owner.")
     with aggregator.database.writing() as connection:
@@ -125,6 +135,7 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
         else:
             require_collecting(row)
+            require_room(aggregator.folder, sum(chunk.size for chunk in opened.chunks))
             move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
         missing = _missing(connection, mine, len(opened.chunks))
     return {"missing": [] if mine.receipt else missing}
@@ -143,7 +154,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
             f"A contribution that is {mine.state} takes no chunks.",
             "Send the manifest first.",
         )
-    claimed = mine.opened_manifest(owner.key).chunks
+    claimed = mine.opened_manifest(row.study.keys[owner.name]).chunks
     if number >= len(claimed):
         raise Fault(404, "not found", "The manifest has no such chunk.")
     if len(body) != claimed[number].size or sha256(body) != claimed[number].sha256:
@@ -170,7 +181,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
             raise Fault(
                 409, "conflict", "There is nothing to seal yet.", "Send the manifest and its chunks first."
             )
-        opened = mine.opened_manifest(owner.key)
+        opened = mine.opened_manifest(row.study.keys[owner.name])
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
     values = {"delivery": _delivery(row, mine, owner, body)} if row.study.sealed else {}
@@ -202,7 +213,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
 def _delivery(row: StudyRow, mine: Contribution, owner: Owner, body: bytes) -> str:
     """The owner's word for the others that this very part is here."""
     signed = signed_from(body)
-    opened = signed.opened("delivery", Delivery, key=owner.key)
+    opened = signed.opened("delivery", Delivery, key=row.study.keys[owner.name])
     assert mine.manifest is not None
     manifest = sha256(signed_from(mine.manifest).canonical())
     if (opened.study, opened.owner, opened.manifest) != (row.id, owner.name, manifest):
@@ -213,7 +224,7 @@ def _delivery(row: StudyRow, mine: Contribution, owner: Owner, body: bytes) -> s
 def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """What opens a sealed part. Not before all have delivered: until then nobody needs it, and it costs its owner ε."""
     signed = signed_from(body)
-    opened = signed.opened("part key", PartKey, key=owner.key)
+    opened = signed.opened("part key", PartKey, key=_key(aggregator, owner, study))
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if row.opening is None or mine.receipt is None or mine.manifest is None:
@@ -256,6 +267,13 @@ def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow
     return row, mine
 
 
+def _key(aggregator: Aggregator, owner: Owner, study: str) -> str:
+    """What the study's roster says that this owner signs with: its keys may have changed since."""
+    with aggregator.database.reading() as connection:
+        row, _ = own_part(connection, owner, study)
+    return row.study.keys[owner.name]
+
+
 def _require_open(row: StudyRow) -> None:
     if row.state not in SHOWN - {StudyState.ASSEMBLING, StudyState.RELEASED}:
         raise Fault(409, "conflict", f"The study is {row.state}.")
@@ -273,13 +291,6 @@ def _there(mine: Contribution) -> Select[int]:
 def _missing(connection: Connection, mine: Contribution, count: int) -> list[int]:
     there = set(connection.execute(_there(mine)).scalars())
     return [number for number in range(count) if number not in there]
-
-
-def remember(aggregator: Aggregator, owner: Owner, told: str) -> None:
-    """How far the owner's own diary has come, so that a restored one is noticed."""
-    if told != owner.witness:
-        with aggregator.database.noting() as connection:
-            keep_witness(connection, owner, told)
 
 
 class RecoveryReport(Document):
@@ -302,16 +313,26 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
             assert row is not None
             read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
             if mine.manifest is not None and (read or not row.study.sealed):
-                found.append({"id": row.id, "study": row.signed.content()})
+                proof = signed_from(mine.manifest).content()  # in the owner's own hand
+                found.append({"id": row.id, "study": row.signed.content(), "manifest": proof})
     return {"studies": found}
+
+
+def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+    """From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one."""
+    signed = signed_from(body)
+    said = signed.opened("new keys", NewKeys, key=signed.key)
+    if said.new != signed.key or said.old != owner.key:
+        raise Fault(422, "unacceptable", "The new keys are not signed by themselves, or not this owner's.")
+    with aggregator.database.writing() as connection:
+        change_keys(connection, owner, said.new, said.sealing_key)
+    return {"owner": owner.name, "key": said.new}
 
 
 def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
     """An owner who leaves takes back what it has not delivered."""
     with aggregator.database.writing() as connection:
-        for mine in contributions_by(connection, owner.id):
-            if may_follow(mine.state, _C.WITHDRAWN):
-                move_contribution(connection, mine, _C.WITHDRAWN)
+        withdraw_all(connection, owner.id)
         leave(connection, owner)
     return {"owner": owner.name, "state": "left"}
 
@@ -326,7 +347,7 @@ def give(
 ) -> dict[str, object]:
     """One parcel for the other owner. Sending it again changes nothing."""
     signed = signed_from(body)
-    parcel = signed.opened("parcel", Parcel, key=owner.key)
+    parcel = signed.opened("parcel", Parcel, key=_key(aggregator, owner, study))
     with aggregator.database.writing() as connection:
         row, contribution = _blinded_part(connection, owner, study)
         place = (parcel.study, parcel.owner, parcel.to, parcel.step, parcel.number)
@@ -348,7 +369,7 @@ def take(
         row, _ = _blinded_part(connection, owner, study)
         if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
             raise Fault(409, "conflict", "Each owner gets what comes back when both have sent theirs.")
-        other = owner_by_key(connection, row.study.other(owner.name).key)
+        other = owner_by_name(connection, row.study.other(owner.name).owner)
         text = parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
         raise Fault(404, "not found", "The other owner has sent no such parcel.")

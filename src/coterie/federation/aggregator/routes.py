@@ -103,6 +103,7 @@ async def protocol(request: Request, service: Serving) -> Response:
         "minimum": wire.PROTOCOL_MINIMUM,
         "maximum": wire.PROTOCOL_MAXIMUM,
         "aggregator": service.aggregator.keys.public,
+        "successions": service.aggregator.successions,
         "tool": f"coterie {__version__}",
     }
     return service.answer(request, content)
@@ -144,9 +145,8 @@ async def desired_route(
     # A process that polls acts; a person who only looks (no session) does not.
     acting = bool(request.headers.get(wire.SESSION))
     owner, _ = await service.speaker(request, 0, acting=acting)
-    told = request.headers.get(wire.DIARY, "")
-    if acting and told:
-        await run_in_threadpool(receiving.remember, service.aggregator, owner, told)
+    if acting:
+        await service.remember(request, owner)
     presence, mark = service.authentication.presence, (owner.id, request.headers.get(wire.SESSION, ""))
     presence[mark] += 1
     gone = asyncio.create_task(_hung_up(request))
@@ -154,7 +154,8 @@ async def desired_route(
         end = time.monotonic() + wait
         while True:
             heard = asyncio.create_task(service.bell.heard(owner.id, max(end - time.monotonic(), 0.0)))
-            content = await run_in_threadpool(desired, service.aggregator, owner)
+            seen = request.headers.get(wire.SEEN, "")
+            content = await run_in_threadpool(desired, service.aggregator, owner, seen)
             if content["version"] != after or time.monotonic() >= end or gone.done():
                 heard.cancel()
                 return service.answer(request, content)
@@ -258,6 +259,16 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
     return FileResponse(path, media_type=_PARQUET, headers={"Cache-Control": "no-store"})
 
 
+@_route(
+    "POST /keys",
+    "New keys of this owner, signed with them; the request is signed with the old ones",
+    *(401, 403, 409, 413, 422, 426),
+    body=Signed,
+)
+async def new_keys(request: Request, service: Serving) -> Response:
+    return await service.act(request, LARGEST_ENROLMENT, receiving.new_keys, rare=True)
+
+
 _acting(
     "POST closed",
     "The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
@@ -276,7 +287,7 @@ async def spent(request: Request, service: Serving) -> Response:
     body=RecoveryReport,
 )
 async def recovered(request: Request, service: Serving) -> Response:
-    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered)
+    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered, rare=True)
 
 
 @_route(

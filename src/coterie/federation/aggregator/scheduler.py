@@ -153,7 +153,9 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     keys = study.keys
     for part in parts:
         if part.state is _C.DELIVERED and (part.part_key is not None or not study.sealed):
-            wrong = wrong_content(aggregator, study, part, keys[part.name])
+            done, wrong = wrong_content(aggregator, study, part, keys[part.name])
+            if not done:
+                return True  # the next of its chunks when the other studies have had their turn
             with aggregator.database.writing() as connection:
                 move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
             return True
@@ -175,6 +177,14 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     goes_on = overdue and study.at_deadline == "go on with the minimum" and accepted >= study.minimum
     if too_few:
         return _move(aggregator, row, _S.FAILED, reason=too_few)
+    # Whoever is turned away could not give its key: the others would open theirs for nothing.
+    away = [part for part in parts if part.state is _C.DELIVERED and part.suspended]
+    if study.sealed and away and not overdue:
+        return False
+    if study.sealed and away:
+        with aggregator.database.writing() as connection:
+            move_contribution(connection, away[0], _C.REJECTED, reason="its owner is suspended")
+        return True
     if study.sealed and (settled == len(parts) or goes_on):
         with aggregator.database.writing() as connection:
             begin_opening(connection, row)
@@ -199,9 +209,11 @@ def _open(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> b
         )
     if not waiting:
         return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=secrets.token_hex(32))
-    if now() > max(row.study.due, moment(row.opening) + _KEYS_WITHIN):
+    late = now() > max(row.study.due, moment(row.opening) + _KEYS_WITHIN)
+    silent = [part for part in waiting if part.part_key is None and (late or part.left)]
+    if silent:
         with aggregator.database.writing() as connection:
-            for part in waiting:
+            for part in silent:
                 move_contribution(connection, part, _C.REJECTED, reason="it gave no key for its part")
         return True
     return False

@@ -16,6 +16,7 @@ from fastapi import Request, Response
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
+from coterie.federation.aggregator.connections import CLAIMS, introduce
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.documents import wire
 from coterie.federation.documents.signed import canonical, sha256, signed_from
@@ -25,8 +26,10 @@ from coterie.federation.storage.parties import (
     Owner,
     current_session,
     diary_head,
+    diary_line,
     fresh,
     hold_session,
+    keep_witness,
     note,
     owner_by_key,
     parcels_there,
@@ -37,8 +40,11 @@ from coterie.federation.storage.studies import StudyRow, contributions_by, contr
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
-_AUDITED_A_MINUTE = 60
-_BODIES_AT_ONCE = 4  # of one owner; an honest one sends them one by one
+_AUDITED = (
+    (60, 60),
+    (1_000, 24 * 3600),
+)  # lines of one kind that others can cause: so many in so many seconds
+_BODIES_AT_ONCE = 4  # of one owner, or of all that only claim to be one; an honest one sends them one by one
 _BODY_SECONDS = 120.0  # for 8 MiB at most
 NO_DETAIL = "The request is not accepted."  # whoever guesses must not learn which part was wrong
 
@@ -101,8 +107,8 @@ class Authentication:
         # Requests open at this moment, by owner and process: someone who is on the line has not ended.
         self.presence: Counter[tuple[int, str]] = Counter()
         # Bodies that are being read at this moment, by owner.
-        self.reading: Counter[int] = Counter()
-        self._minute = (0, 0)
+        self.reading: Counter[int | None] = Counter()
+        self._audited: dict[tuple[str, int], tuple[int, int]] = {}
 
     def require_known(self, asked: SignedRequest) -> None:
         """For owners of older versions, who do not send the hash of a body: only whoever has joined may send one."""
@@ -145,9 +151,12 @@ class Authentication:
                 busy = current is not None and self.presence[owner.id, current] > 0
                 allowed = hold_session(connection, owner, session, replaces, busy=busy)
         if not allowed:
-            with database.writing() as connection:
-                active = (current or "")[:8] if session else ""
-                note(connection, "second process", owner=owner.name, active=active, turned_away=session[:8])
+            if self.may_note(f"second process of {owner.name}"):
+                with database.writing() as connection:
+                    active = (current or "")[:8] if session else ""
+                    note(
+                        connection, "second process", owner=owner.name, active=active, turned_away=session[:8]
+                    )
             raise Fault(
                 409,
                 "active elsewhere",
@@ -157,13 +166,20 @@ class Authentication:
             )
 
     def turned_away(self, **content: str) -> None:
-        """Into the diary; at most so many lines a minute, for strangers must not be able to fill the disk."""
-        minute, count = self._minute
-        this = int(time.monotonic() // 60)
-        self._minute = (this, count + 1 if minute == this else 1)
-        if self._minute[1] <= _AUDITED_A_MINUTE:
+        """Into the diary; strangers must not be able to fill the disk."""
+        if self.may_note("turned away"):
             with self.aggregator.database.writing() as connection:
                 note(connection, "turned away", **content)
+
+    def may_note(self, kind: str) -> bool:
+        """At most so many lines of one kind in a minute and in a day: neither strangers nor owners can fill the disk."""
+        allowed = True
+        for most, seconds in _AUDITED:
+            this = int(time.monotonic() // seconds)
+            when, count = self._audited.get((kind, seconds), (this, 0))
+            self._audited[kind, seconds] = (this, count + 1 if when == this else 1)
+            allowed = allowed and self._audited[kind, seconds][1] <= most
+        return allowed
 
 
 # The long poll of owners: what is wanted of each, and the bell that wakes them when a contribution or a study moved.
@@ -191,8 +207,11 @@ class Bell:
 # What the aggregator wants of one owner: always the whole picture, never an event, so nothing can be missed.
 
 
-def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
-    """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution."""
+def desired(aggregator: Aggregator, owner: Owner, seen: str = "") -> dict[str, Any]:
+    """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution.
+
+    `seen`: the number of a line of our diary that the owner remembers.
+    """
     found = []
     with aggregator.database.reading() as connection:
         for contribution in contributions_by(connection, owner.id):
@@ -222,6 +241,7 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
         beside = {
             "witness": owner.witness,
             "diary": aggregator.keys.witness_mark(*diary_head(connection)),
+            "seen": aggregator.keys.witness_mark(*line) if (line := diary_line(connection, seen)) else None,
             "tls_next": aggregator.next_tls,
         }
     return {"version": sha256(canonical(content))[:32], **content, **beside}
@@ -265,17 +285,19 @@ class Service:
                 raise Fault(401, "unauthorised", NO_DETAIL)
             return owner, content
         await run_in_threadpool(self.authentication.require_known, asked)
-        content = await body(request, limit)
+        introduce(request, CLAIMS)
+        content = await self._read(request, None, limit)
         return await self._known(request, replace(asked, digest=sha256(content)), acting=acting), content
 
     async def _known(self, request: Request, asked: SignedRequest, *, acting: bool) -> Owner:
         owner = await run_in_threadpool(self.authentication.owner, asked)
+        introduce(request, owner.id)
         if acting:
             await run_in_threadpool(self.authentication.act, owner, request.headers)
         return owner
 
-    async def _read(self, request: Request, owner: int, limit: int) -> bytes:
-        """One owner must not fill the memory, or the time, that all share."""
+    async def _read(self, request: Request, owner: int | None, limit: int) -> bytes:
+        """One owner must not fill the memory that all share; nor must those who only claim to be one (None)."""
         reading = self.authentication.reading
         if limit and reading[owner] >= _BODIES_AT_ONCE:
             raise Fault(429, "busy", "This owner sends too much at once.", "Send one after the other.")
@@ -290,9 +312,28 @@ class Service:
         owner, _ = await self.speaker(request, 0, acting=False)
         return await run_in_threadpool(do, self.aggregator, owner, *parts)
 
-    async def act(self, request: Request, limit: int, do: Callable[..., Any], *parts: Any) -> Response:
-        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending."""
+    async def remember(self, request: Request, owner: Owner) -> None:
+        """How far the owner's own diary has come, so that a restored one is noticed."""
+        told = request.headers.get(wire.DIARY, "")
+        if told and told != owner.witness:
+
+            def keep() -> None:
+                with self.aggregator.database.noting() as connection:
+                    keep_witness(connection, owner, told)
+
+            await run_in_threadpool(keep)
+
+    async def act(
+        self, request: Request, limit: int, do: Callable[..., Any], *parts: Any, rare: bool = False
+    ) -> Response:
+        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending.
+
+        `rare`: it writes into the diary whenever it is asked for.
+        """
         owner, content = await self.speaker(request, limit, acting=True)
+        if rare and not self.authentication.may_note(f"{do.__name__} of {owner.name}"):
+            raise Fault(429, "busy", "This owner does that too often.", "Try again tomorrow.")
+        await self.remember(request, owner)
         result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
         self.bell.ring(owner.id)
         return self.answer(request, result)

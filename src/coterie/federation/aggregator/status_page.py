@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from coterie.federation.aggregator.administration import metrics
+from coterie.federation.aggregator.connections import READER, introduce
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
 from coterie.federation.documents.answers import Manifest
@@ -140,6 +141,7 @@ async def metrics_page(request: Request, service: Serving) -> Response:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not await run_in_threadpool(_known, service, token.strip()):
         return Response("the status token as bearer token, please\n", 401, {"WWW-Authenticate": "Bearer"})
+    introduce(request, READER)
     text = await run_in_threadpool(metrics, service.aggregator)
     return Response(text, media_type="text/plain; version=0.0.4")
 
@@ -165,7 +167,10 @@ async def sign_out() -> Response:
 
 async def _signed_in(request: Request, service: Service) -> bool:
     token = request.cookies.get(_COOKIE, "")
-    return bool(token) and await run_in_threadpool(_known, service, token)
+    known = bool(token) and await run_in_threadpool(_known, service, token)
+    if known:
+        introduce(request, READER)
+    return known
 
 
 def _healthy(service: Service) -> bool:

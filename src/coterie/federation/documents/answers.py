@@ -34,6 +34,7 @@ from coterie.federation.documents.wire import (
     MOST_PARCELS,
     MOST_ROWS_IN_CHUNK,
     POINTS_IN_PARCEL,
+    UNPACKED_CHUNK_BYTES,
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH
@@ -88,6 +89,24 @@ class Answer(Document):
         # Canonical form sorts names; people read what was asked first.
         shown = ", ".join(f"{name} {self.figures[name]}" for name in get_args(Figure) if name in self.figures)
         return f"{self.reason} ({shown})" if self.reason is not None and shown else self.reason
+
+
+class Succession(Document):
+    """The aggregator's new key, in the hand of the old one. Who had pinned the old one pins the new."""
+
+    coterie_succession: Literal[1] = 1
+    old: PublicKey
+    new: PublicKey
+    at: Moment
+
+
+class NewKeys(Document):
+    """An owner's new keys, in the hand of the new one; the request that brings them is signed with the old."""
+
+    coterie_new_keys: Literal[1] = 1
+    old: PublicKey
+    new: PublicKey
+    sealing_key: PublicKey
 
 
 class SealedKey(Document):
@@ -268,7 +287,10 @@ def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, 
     """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
     sample = table.slice(0, min(table.num_rows, 50_000))
     per_row = max(len(canonical_parquet(sample)) / sample.num_rows, 0.01)
-    rows = max(1, min(int(target / per_row), MOST_ROWS_IN_CHUNK))
+    unpacked_row = max(
+        table.nbytes / table.num_rows, 1.0
+    )  # what hardly needs room packed may need much unpacked
+    rows = max(1, min(int(target / per_row), int(UNPACKED_CHUNK_BYTES / unpacked_row), MOST_ROWS_IN_CHUNK))
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
         data = canonical_parquet(part)

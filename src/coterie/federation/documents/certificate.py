@@ -17,7 +17,8 @@ from coterie.federation.documents.signed import Document, Signed
 from coterie.federation.documents.study import KIND as STUDY
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
-from coterie.methods import get_method
+from coterie.federation.errors import FederationError
+from coterie.methods import WITHDRAWN, get_method
 from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.certificate import Certificate, CertifiedPromise, Digest
 from coterie.promise.signing import check_signature
@@ -86,7 +87,7 @@ def composed(
     finite = [value for value in values if value is not None]
     total = max(finite, default=Fraction(0)) if parallel else sum(finite, Fraction(0))
     value = weakest.value if len(finite) < len(parts) else as_text(total)
-    condition = JOINED if study.vertical else DISJOINT if parallel else MEMBERSHIP if membership else None
+    condition = JOINED if study.matched else DISJOINT if parallel else MEMBERSHIP if membership else None
     status = weakest.status
     if condition and status in ("proved", "bounded"):
         status = "conditional"
@@ -94,7 +95,7 @@ def composed(
         f"composed over {len(parts)} owners: privacy loss {value} ({weakest.model}), calibrated ε = {as_text(epsilon)}; "
         f"{rule}. {_parts(owners, promises)}"
     )
-    if study.vertical and weakest.scope != "the released rows":
+    if study.matched and weakest.scope != "the released rows":
         label += ". The join shows which records share groups across owners; no promise covers that"
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
     return CertifiedPromise(
@@ -212,7 +213,7 @@ def _learned(study: Study) -> tuple[str, ...]:
             "nothing about ids: the owners blinded them for each other; one owner and the aggregator together "
             "cannot test an id that this owner did not blind itself",
         ]
-    elif study.vertical:
+    elif study.matched:
         learned += [
             "how many people the owners have in common, and which protected rows belong to one person",
             "nothing about ids: rows were joined by keyed pseudonyms, dropped before publication; "
@@ -232,8 +233,13 @@ def _notes(study: Study, answers: dict[str, tuple[Signed, Answer]]) -> tuple[str
         notes.append(
             "each owner learned which of its own people the other one holds too, and how many it holds"
         )
-    if study.vertical:
+    if study.matched:
         notes.append("only people held by every contributing owner are in the release")
+    elif study.vertical:
+        notes.append(
+            "each owner's columns are synthetic on their own and stand side by side: the release shows no relation "
+            "between columns of different owners; it has as many rows as the owner with the fewest"
+        )
     return tuple(notes)
 
 
@@ -326,7 +332,7 @@ def part_guarantee(study: Study, owner: str, records: int) -> Guarantee:
             max(records, 2 * study.k),
             study.part_k,
             SecureSampler() if study.seed is None else SeededSampler(owner_seed(study.seed, owner)),
-            shuffled=not study.vertical,
+            shuffled=not study.matched,
         ),
     )
 
@@ -338,6 +344,26 @@ def part_promise(study: Study, owner: str, records: int) -> CertifiedPromise:
     for other in others:
         found = _common(found, other)
     return CertifiedPromise.model_validate(found)
+
+
+def require_no_stronger(study: Study, owner: str, said: CertifiedPromise) -> None:
+    """An owner cannot promise more than its method does: the joined promise would rest on that."""
+    if study.method in WITHDRAWN:
+        return
+    ours = part_promise(study, owner, 2 * study.k)
+    least, claimed = _number(ours.value), _number(said.value)
+    rank, own = _WEAKEST_LAST.index(said.status), _WEAKEST_LAST.index(ours.status)
+    if rank > max(own, _WEAKEST_LAST.index("conditional")):
+        return  # it claims no proof at all, and then the whole has none
+    if (
+        said.model != ours.model
+        or said.scope != ours.scope
+        or rank < own
+        or (claimed is not None and (least is None or claimed < least))
+    ):
+        raise FederationError(
+            "The answer promises more than the method does.", "Install the version of the aggregator."
+        )
 
 
 def _common(one: Any, other: Any) -> Any:

@@ -116,7 +116,7 @@ class Signed(Document):
 
     def opened(self, kind: str, model: type[D], *, key: str) -> D:
         """The document, if `key` signed it as this kind and every field is known."""
-        same = hmac.compare_digest(self.key.encode(), key.encode())
+        same = hmac.compare_digest(self.key.encode("utf-8", "surrogatepass"), key.encode())
         if not same or not verify(key, kind, canonical(self.document), self.signature):
             raise FederationError(
                 f"The signature on this {kind} does not fit its content.",

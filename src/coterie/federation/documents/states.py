@@ -47,7 +47,8 @@ CONTRIBUTION: dict[ContributionState, frozenset[ContributionState]] = {
     _C.RESERVED: frozenset({_C.COMPUTED, _C.REFUSED, _C.WITHDRAWN}),
     _C.COMPUTED: frozenset({_C.UPLOADING, _C.WITHDRAWN}),
     _C.UPLOADING: frozenset({_C.DELIVERED, _C.WITHDRAWN}),
-    _C.DELIVERED: frozenset({_C.ACCEPTED, _C.REJECTED}),
+    # A sealed part may be taken back until the others begin to open theirs (`storage.studies.may_withdraw`).
+    _C.DELIVERED: frozenset({_C.ACCEPTED, _C.REJECTED, _C.WITHDRAWN}),
     **dict.fromkeys((_C.REFUSED, _C.ACCEPTED, _C.REJECTED, _C.WITHDRAWN), frozenset()),
 }
 

@@ -77,6 +77,9 @@ class Join(StrEnum):
 
     GROUP_KEY = "group key"  # any number of owners; each can compute everybody's pseudonym
     BLINDED_IDS = "blinded ids"  # two owners; they find the people in common, and nobody can test other ids
+    SIDE_BY_SIDE = (
+        "side by side"  # nobody is matched: each owner's synthetic columns stand beside the others'
+    )
 
 
 class StudyAttribute(Document):
@@ -161,8 +164,10 @@ class Study(Document):
             raise ValueError("an attribute appears twice")
         self._require_method()
         vertical = self.fragmentation is Fragmentation.VERTICAL
-        if vertical != (self.identifier is not None) or vertical != (self.join is not None):
-            raise ValueError("a vertical study, and only that, names an identifier and how it is joined")
+        if vertical != (self.join is not None):
+            raise ValueError("a vertical study, and only that, says how it is joined")
+        if self.matched != (self.identifier is not None):
+            raise ValueError("a study that matches people, and only that, names an identifier")
         if (self.join is Join.GROUP_KEY) != (self.lead is not None):
             raise ValueError("a vertical study with a group key, and only that, names a lead owner")
         if self.join is Join.BLINDED_IDS and len(names) != 2:
@@ -190,8 +195,15 @@ class Study(Document):
             raise ValueError(f"method '{self.method}' adds no noise, so no epsilon describes it")
         if recipe.fixed_k is not None and not recipe.synthetic:
             raise ValueError(f"method '{self.method}' groups nobody, and a study needs groups of k")
-        if recipe.synthetic and self.fragmentation is Fragmentation.VERTICAL:
-            raise ValueError(f"rows of method '{self.method}' stand for nobody, so they cannot be joined")
+        if recipe.synthetic and self.matched:
+            raise ValueError(
+                f"rows of method '{self.method}' stand for nobody, so people cannot be matched: write "
+                f"`join: {Join.SIDE_BY_SIDE}`"
+            )
+        if self.join is Join.SIDE_BY_SIDE and not recipe.synthetic:
+            raise ValueError(
+                f"rows of method '{self.method}' stand for people, and must be matched by an identifier"
+            )
 
     @property
     def id(self) -> str:
@@ -209,6 +221,11 @@ class Study(Document):
     @property
     def vertical(self) -> bool:
         return self.fragmentation is Fragmentation.VERTICAL
+
+    @property
+    def matched(self) -> bool:
+        """Rows of one person are found by an identifier and joined."""
+        return self.vertical and self.join is not Join.SIDE_BY_SIDE
 
     @property
     def sealed(self) -> bool:

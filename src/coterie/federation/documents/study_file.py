@@ -43,12 +43,13 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
     for entry in ("title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "deadline"):
         if entry not in content:
             raise FederationError(f"The study has no entry '{entry}'.", "See docs/how-to/federate.md.")
-    get_method(str(content["method"]))  # also of a method that was withdrawn: its old studies still open
+    recipe = get_method(str(content["method"]))
+    join = Join.SIDE_BY_SIDE if recipe.synthetic else Join.GROUP_KEY  # unless the study says another
     schema = Schema.load({"attributes": content["attributes"]})
     roster = _roster(content["owners"], find)
     document = {
         "minimum": len(roster),
-        "join": Join.GROUP_KEY if content["fragmentation"] == "vertical" else None,
+        "join": join if content["fragmentation"] == "vertical" else None,
         **{name: value for name, value in content.items() if name != "owners"},
         "aggregator": aggregator,
         "created": stamp(now()),

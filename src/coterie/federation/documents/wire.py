@@ -23,6 +23,7 @@ SESSION = "Coterie-Session"  # which process of the owner speaks
 REPLACES = "Coterie-Replaces"  # the process before it, which has ended
 SIGNATURE = "Coterie-Signature"
 DIARY = "Coterie-Diary"  # the last line of the owner's diary, number:seal
+SEEN = "Coterie-Seen"  # the number of a line of the aggregator's diary that the owner remembers
 BODY = "Coterie-Body"  # SHA-256 of the body: with it, a signature is checked before the body is read
 
 CLOCK_TOLERANCE_SECONDS = 120
@@ -34,6 +35,7 @@ LARGEST_DOCUMENT = 2 * 1024 * 1024
 LARGEST_ENROLMENT = 16 * 1024
 LARGEST_CHUNK = 8 * 1024 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024
+UNPACKED_CHUNK_BYTES = 64 * 1024 * 1024  # as owners make them
 MOST_CHUNKS = 20_000
 MOST_ROWS_IN_CHUNK = 5_000_000
 POINTS_IN_PARCEL = 40_000  # sealed and as base64, that stays below the largest document

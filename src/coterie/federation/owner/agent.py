@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from coterie.federation.documents.answers import opened_group_key
 from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
+from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import (
     Conflict,
     FederationError,
@@ -27,16 +29,18 @@ from coterie.federation.owner import client as delivering
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
 from coterie.federation.owner.exchange import Exchange
-from coterie.federation.owner.holding import give_back
+from coterie.federation.owner.holding import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
+from coterie.federation.owner.witness import RolledBack
 from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
 from coterie.federation.secrets.keys import NO_ROOM, unseal
 
 _C, _S = ContributionState, StudyState
 Say = Callable[[str, str | None, str], None]  # event, study, text
 _SHORTEST, _LONGEST = 0.5, 30.0
+_FORGOTTEN_AFTER = timedelta(days=7)  # after the deadline of a study that the aggregator does not know
 _ATTEMPTS = 5  # to be accepted, before this owner takes it for an answer
 
 
@@ -65,6 +69,7 @@ class Agent:
                     f"/v1/desired?after={version}&wait={wait}",
                     patience=wait + 30.0,
                     diary=self.home.witness(),
+                    seen=witness.remembered(self.home).partition(":")[0],
                 )
                 self._compare(content)
                 self.home.acknowledged(self.client.session)
@@ -99,7 +104,7 @@ class Agent:
     def _compare(self, content: dict[str, Any]) -> None:
         """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
         witness.require_own(self.home, witness.told_by(content, "witness"))
-        if witness.rolled_back_aggregator(self.home, witness.told_by(content, "diary")):
+        if witness.rolled_back_aggregator(self.home, content):
             self.say("rolled back", None, "The aggregator was restored from a backup. Ask its administrator.")
         coming = content.get("tls_next")
         if isinstance(coming, str) and len(coming) <= 5000 and self.home.learn_tls(coming):
@@ -116,21 +121,32 @@ class Agent:
                 quiet = not self.take(wanted) and quiet
             except Refusal as refused:
                 quiet = not self._refuse(wanted, refused) and quiet
-            except (Unreachable, Untrusted, NotAccepted, Conflict):
+            except (Unreachable, Untrusted, NotAccepted, Conflict, RolledBack):
                 raise
             except AnswerFault as fault:
                 # The study moved on while we worked (ended, perhaps): look again at the next poll.
                 self.say("declined", wanted["id"], fault.problem)
             except CoterieError as error:
                 self.say("problem", wanted["id"], f"{error.problem} {error.advice}")
+        self._forgotten({wanted["id"] for wanted in content["studies"]})
         return quiet
+
+    def _forgotten(self, told: set[str]) -> None:
+        """ε that is held for studies of which the aggregator says nothing any more: it was restored, perhaps."""
+        for study in held_studies(self.home):
+            known, said = self.home.journal.seen().get(study), self.home.journal.decision(study)
+            if study in told or known is None:
+                continue
+            due = moment(known["study"]["document"]["deadline"])
+            if (said and said["decision"] == "refuse") or now() > due + _FORGOTTEN_AFTER:
+                self._give_back(study)
 
     def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
         """True if the aggregator took it. Said once: one that does not hear must not make us speak without end."""
         study = wanted["id"]
         if study in self._refused:
             return False
-        signed = answering.refuse(self.home, study, refused)
+        signed = answering.refuse(self._acting(wanted), study, refused)
         detail = refused.told_here
         self.say("refused", study, f"Refused: {detail}" if detail else refused.problem)
         here = {"detail": detail} if detail else {}
@@ -143,6 +159,13 @@ class Agent:
             return False
         self._refused.add(study)
         return True
+
+    def _acting(self, wanted: dict[str, Any]) -> OwnerHome:
+        """With the keys that the roster names; a study that is no study has no roster."""
+        try:
+            return self.home.acting_in(Study.model_validate(wanted["study"]["document"]))
+        except (ValueError, KeyError, TypeError):
+            return self.home
 
     def _done(self, told: list[dict[str, Any]]) -> bool:
         """All that we are told of has ended, and every copy is here. (What is closed we are not told again.)"""
@@ -157,6 +180,8 @@ class Agent:
     def take(self, wanted: dict[str, Any]) -> bool:
         """One step for one study; True if something was done, so that the next step may be due."""
         study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
+        if mine is _C.ACCEPTED or wanted.get("part_key"):  # an older aggregator does not say
+            witness.require_key(self.home, wanted)
         if state is _S.RELEASED and not delivering.copied(self.home, study):
             certificate = delivering.fetch_release(self.home, self.client, study)
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
@@ -179,7 +204,9 @@ class Agent:
             return self._answer(wanted)
         if mine in (_C.APPROVED, _C.RESERVED, _C.COMPUTED, _C.UPLOADING):
             return self._contribute(wanted, state, mine)
-        if mine is _C.DELIVERED and wanted.get("opening") and not wanted["part_key"]:
+        if mine is _C.DELIVERED and not wanted.get("opening"):
+            return self._changed_mind(study, mine)
+        if mine is _C.DELIVERED and wanted.get("opening") and not wanted.get("part_key"):
             return self._open(wanted)
         return False
 
@@ -188,8 +215,9 @@ class Agent:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
         source = self._source(study)
         answering.require_deliveries(self.home, study, wanted["opening"])
-        key = computing.charged_key(self.home, study, source)
-        self.client.put(f"/v1/studies/{study.id}/part-key", key)
+        key = computing.charged_key(self.home.acting_in(study), study, source)
+        # With the line that says so: if this folder is restored from a backup, the aggregator knows.
+        self.client.put(f"/v1/studies/{study.id}/part-key", key, diary=self.home.witness())
         self.say(
             "opened", study.id, "all owners have delivered: charged once, and the key of this part is given."
         )
@@ -212,7 +240,7 @@ class Agent:
                     f"'{study.title}' waits for your decision: coterie owner inspect {study.id[:12]}",
                 )
             return False
-        answer, _ = answering.approve(self.home, study, source)
+        answer, _ = answering.approve(self.home.acting_in(study), study, source)
         if not self.home.journal.decision(study.id):
             # A policy said yes: remember with which table, so that a later change of the policy changes nothing.
             self.home.journal.decide(study.id, {"decision": "approve", "source": source.content()})
@@ -226,14 +254,14 @@ class Agent:
         said = self.home.journal.decision(study.id)
         if said is not None and said["decision"] == "refuse":
             return self._take_back(study.id, str(said["reason"]), mine)
-        source = self._source(study)
+        source, home = self._source(study), self.home.acting_in(study)
         if not self._settled:
             computing.settle_ledger(self.home, source)
             self._settled = True
-        require_peers(self.home, study)
+        require_peers(home, study, approved=True)
         acted = False
         if study.lead == self.home.owner and wanted["group_key"] is None:
-            signed = answering.sealed_group_key(self.home, study)
+            signed = answering.sealed_group_key(home, study)
             self.client.put(f"/v1/studies/{study.id}/group-key", signed.canonical())
             acted = True
         if state is not _S.COLLECTING:
@@ -246,23 +274,30 @@ class Agent:
             prepared = prepare_table(study, self.home.owner, source)
             names: Pseudonyms | None = None
             if study.blinded:
-                exchange = Exchange(self.home, self.client, study, source, wanted["parcels"] or {})
+                exchange = Exchange(home, self.client, study, source, wanted["parcels"] or {})
                 if exchange.advance(prepared):
                     return True
                 if not exchange.finished():
                     return False
                 prepared, names = exchange.common(prepared)
-            elif study.vertical:
+            elif study.matched:
                 assert prepared.ids is not None
-                names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
+                names = pseudonyms(prepared.ids, self._group_key(home, study, wanted["group_key"]), study.id)
             computing.contribute(
-                self.home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
+                home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
             )
             manifest = computing.finished(self.home, study.id)
             assert manifest is not None
             self.say("computed", study.id, "protected once; from now on only these bytes are sent.")
-        self._deliver(study.id, manifest, mine)
+        self._deliver(home, study.id, manifest, mine)
         return True
+
+    def _changed_mind(self, study: str, mine: ContributionState) -> bool:
+        """Nobody can read our part yet, so it can still be taken back."""
+        said = self.home.journal.decision(study)
+        if said is None or said["decision"] != "refuse":
+            return False
+        return self._take_back(study, str(said["reason"]), mine)
 
     def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
         """A person changed its mind: refuse while nothing is drawn, withdraw what is."""
@@ -274,13 +309,13 @@ class Agent:
         self._give_back(study)
         return True
 
-    def _deliver(self, study: str, manifest: Signed, mine: ContributionState) -> None:
+    def _deliver(self, home: OwnerHome, study: str, manifest: Signed, mine: ContributionState) -> None:
         # The reports may have been lost with the process that owed them: catch up in order.
         if mine is _C.APPROVED:
             delivering.report(self.client, study, _C.RESERVED)
         if mine in (_C.APPROVED, _C.RESERVED):
             delivering.report(self.client, study, _C.COMPUTED)
-        delivering.deliver(self.home, self.client, study, manifest)
+        delivering.deliver(home, self.client, study, manifest)
         self.say("delivered", study, "the aggregator signed a receipt.")
 
     def _report_reserved(self, study: str, mine: ContributionState) -> None:
@@ -302,13 +337,13 @@ class Agent:
             )
         return validated(OwnerSource, said["source"], "decision")
 
-    def _group_key(self, study: Study, envelope: Any) -> bytes:
-        own = self.home.study(study.id) / "group.key"
-        if study.lead == self.home.owner:
+    def _group_key(self, home: OwnerHome, study: Study, envelope: Any) -> bytes:
+        own = home.study(study.id) / "group.key"
+        if study.lead == home.owner:
             return own.read_bytes()
         key = opened_group_key(json.dumps(envelope), study)
-        sealed = next((entry.sealed for entry in key.sealed if entry.owner == self.home.owner), "")
-        return unseal(sealed, self.home.keys.sealing, study.id)
+        sealed = next((entry.sealed for entry in key.sealed if entry.owner == home.owner), "")
+        return unseal(sealed, home.keys.sealing, study.id)
 
 
 def _storage(error: OSError) -> tuple[str, str]:

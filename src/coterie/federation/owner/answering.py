@@ -74,7 +74,7 @@ def _prepared(study: Study, owner: str, source: OwnerSource) -> Prepared:
     for attribute in schema.attributes:
         columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))
     identifier = source.identifier or study.identifier or ""
-    id_column = _column(table, identifier) if study.vertical else None
+    id_column = _column(table, identifier) if study.matched else None
     chosen = pa.table(columns)
     if chosen.num_rows < 2 * study.k:
         raise DataError("The table has fewer than 2k rows.", "The study needs more records, or a smaller k.")
@@ -97,15 +97,17 @@ def opened_study(home: OwnerHome, study: str, envelope: Any) -> Study:
     """The study as the aggregator signed it. Anything wrong with it is a reason to refuse, not to fail."""
     try:
         signed = validated(Signed, envelope, "study")
-        opened = signed.opened(KIND, Study, key=home.aggregator)
+        known = home.aggregators
+        opened = signed.opened(KIND, Study, key=signed.key if signed.key in known else home.aggregator)
     except FederationError as error:
         raise Refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
     if opened.id != study:
         raise Refusal("the study was tampered with: its content does not have the hash that is its name")
-    if opened.aggregator != home.aggregator:
+    if opened.aggregator != signed.key:
         raise Refusal("the study names another aggregator than the one that this owner pinned")
     entry = opened.entry(home.owner)
-    if entry is None or entry.key != home.keys.public or entry.sealing_key != home.keys.sealing_public:
+    keys = home.acting_in(opened).keys
+    if entry is None or entry.key != keys.public or entry.sealing_key != keys.sealing_public:
         raise Refusal("the roster does not hold this owner with its own keys")
     return opened
 
@@ -122,7 +124,7 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
         if unattended:
             raise Refusal("this owner runs unattended and has no policy")
         return None
-    policy.require(study, home.owner)
+    policy.require(study, home.owner, home.predecessors(study.aggregator))
     require_rate(home, study, policy.studies)
     _require_lifetime(home, policy)
     return OwnerSource(**{name: getattr(policy, name) for name in OwnerSource.model_fields})

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import httpx
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Delivery, Manifest, Receipt
+from coterie.federation.documents.answers import Delivery, Manifest, Receipt, Succession
 from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
@@ -40,6 +40,7 @@ from coterie.federation.secrets.keys import (
 )
 from coterie.table.hidden_files import write_whole
 
+_LARGEST_ANSWER = 64 * 1024 * 1024  # what is wanted of an owner, with all studies and their rosters
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
 
 
@@ -49,6 +50,10 @@ class ClockOff(NotAccepted):
 
 class Suspended(NotAccepted):
     """The aggregator's administrator has suspended this owner, until further notice."""
+
+
+class _NewKey(Unreachable):
+    """What was sent was for a key of the aggregator that another has followed."""
 
 
 class AnswerFault(FederationError):
@@ -63,7 +68,8 @@ class AnswerFault(FederationError):
 class Client:
     """One owner speaking to one aggregator. `session` names the running process; without it one can only look.
 
-    `shown` is this owner's own TLS certificate, for aggregators that demand one.
+    `shown` is this owner's own TLS certificate, for aggregators that demand one. `succeeded` hears of the
+    keys that followed the pinned one, each signed by the one before.
     """
 
     def __init__(
@@ -77,23 +83,24 @@ class Client:
         replaces: str = "",
         ca_bundle: Path | None = None,
         shown: Path | None = None,
+        succeeded: Callable[[Sequence[str]], None] = lambda keys: None,
     ) -> None:
         self._url, self._ca_bundle, self._shown = url, ca_bundle, shown
         self._http = self._connected(tls)
-        self._aggregator = aggregator
+        self._aggregator, self._succeeded = aggregator, succeeded
         self._keys = keys
         self.session = session
         self._replaces = replaces
 
-    def get(self, target: str, *, patience: float = 60.0, diary: str = "") -> Any:
-        extra = {wire.DIARY: diary} if diary else {}
+    def get(self, target: str, *, patience: float = 60.0, diary: str = "", seen: str = "") -> Any:
+        extra = {name: value for name, value in ((wire.DIARY, diary), (wire.SEEN, seen)) if value}
         return self.send("GET", target, b"", patience=patience, extra=extra)
 
     def post(self, target: str, content: Any = None) -> Any:
         return self.send("POST", target, b"" if content is None else canonical(content))
 
-    def put(self, target: str, body: bytes, kind: str = "application/json") -> Any:
-        return self.send("PUT", target, body, kind=kind)
+    def put(self, target: str, body: bytes, kind: str = "application/json", *, diary: str = "") -> Any:
+        return self.send("PUT", target, body, kind=kind, extra={wire.DIARY: diary} if diary else {})
 
     def send(
         self,
@@ -105,14 +112,50 @@ class Client:
         patience: float = 60.0,
         extra: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
-        headers = {**self.signed_headers(method, target, body), **extra}
-        if body:
-            headers["Content-Type"] = kind
-        with _told():
-            response = self._http.request(
-                method, target, content=body, headers=headers, timeout=httpx.Timeout(20.0, read=patience)
-            )
-        return self._opened(response.status_code, response.content, response.headers, headers[wire.NONCE])
+        for last in (False, True):
+            headers = {**self.signed_headers(method, target, body), **extra}
+            if body:
+                headers["Content-Type"] = kind
+            timeout = httpx.Timeout(20.0, read=patience)
+            status, content, answered = self._exchanged(method, target, body, headers, timeout)
+            try:
+                return self._opened(status, content, answered, headers[wire.NONCE])
+            except _NewKey:  # what we sent was for the old one
+                if last:
+                    raise
+        raise AssertionError
+
+    def _exchanged(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout: httpx.Timeout
+    ) -> tuple[int, bytes, httpx.Headers]:
+        """One request and its answer, which may not be longer than any that we know."""
+        with (
+            _told(),
+            self._http.stream(method, target, content=body, headers=headers, timeout=timeout) as response,
+        ):
+            parts, size = [], 0
+            for part in response.iter_raw(1 << 16):
+                size += len(part)
+                if size > _LARGEST_ANSWER:
+                    raise Unreachable("The answer is too long.", "Ask the aggregator's administrator.")
+                parts.append(part)
+        return response.status_code, b"".join(parts), response.headers
+
+    def _follows(self, status: int, body: bytes, nonce: str, signature: str) -> bool:
+        """Whether this answer is signed by a key that follows the pinned one: signed by it, or by one that follows it."""
+        _, told, _ = self._exchanged("GET", "/v1/protocol", b"", {}, _PATIENCE)
+        chain, content = [self._aggregator], parsed(told)
+        for entry in content.get("successions", ()) if isinstance(content, dict) else ():
+            signed = validated(Signed, entry, "succession")
+            if signed.key == chain[-1]:
+                said = signed.opened("succession", Succession, key=signed.key)
+                chain += [said.new] if said.old == signed.key else []
+        answered = wire.response_text(status, body, nonce)
+        if len(chain) == 1 or not verify(chain[-1], "response", answered, signature):
+            return False
+        self._aggregator = chain[-1]
+        self._succeeded(chain[1:])
+        return True
 
     def signed_headers(self, method: str, target: str, body: bytes) -> dict[str, str]:
         nonce, time = secrets.token_urlsafe(24), wire.stamp(wire.now())
@@ -138,13 +181,15 @@ class Client:
             if response.status_code != 200:
                 response.read()
                 self._opened(response.status_code, response.content, response.headers, headers[wire.NONCE])
-            yield response.iter_bytes(1 << 20)
+            yield response.iter_raw(1 << 20)  # as sent: nothing is unpacked that could grow without end
 
     def _opened(self, status: int, body: bytes, headers: httpx.Headers, nonce: str) -> Any:
         signature = headers.get(wire.SIGNATURE, "")
         if not verify(self._aggregator, "response", wire.response_text(status, body, nonce), signature):
             if status >= 500:  # a proxy's error page: nobody's word
                 raise Unreachable(f"The aggregator does not answer (status {status}).", "Try again later.")
+            if self._follows(status, body, nonce, signature):
+                raise _NewKey("The aggregator has a new key, signed by the pinned one.", "It is tried again.")
             raise Untrusted(
                 "The answer is not signed by the aggregator that this owner pinned.",
                 "Somebody is in between, or the aggregator was set up anew: ask its administrator.",
@@ -159,7 +204,10 @@ class Client:
         if self._shown is not None:
             show_certificate(context, self._shown)
         # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
-        return httpx.Client(base_url=self._url, verify=context, timeout=_PATIENCE, trust_env=True)
+        plain = {"Accept-Encoding": "identity"}
+        return httpx.Client(
+            base_url=self._url, verify=context, timeout=_PATIENCE, trust_env=True, headers=plain
+        )
 
     def trust(self, tls: str) -> None:
         """From now on these certificates (PEM, one or two), and no others."""
@@ -262,7 +310,8 @@ def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None
     said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
     content = Signed.of(said, "delivery", home.keys).content() if sealed else None
     receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
-    opened = receipt.opened("receipt", Receipt, key=home.aggregator)
+    known = receipt.key if receipt.key in home.aggregators else home.aggregator
+    opened = receipt.opened("receipt", Receipt, key=known)
     if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
         raise Untrusted(
             "The receipt is about other bytes than those sent.", "Ask the aggregator's administrator."
@@ -279,7 +328,8 @@ def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCerti
     """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
     signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
     try:
-        certificate = verified(signed, home.aggregator)
+        known = signed.key if signed.key in home.aggregators else home.aggregator
+        certificate = verified(signed, known)
         if sha256(canonical(certificate.study.document)) != study:
             raise CertificateError("The certificate is about another study.", "Do not rely on it.")
     except CoterieError as error:

@@ -67,7 +67,7 @@ def contribute(
 ) -> None:
     """Reserve, compute, charge, keep. `reserved` is called while ε is held and nothing is drawn yet.
 
-    `names` (vertical): a pseudonym for each row of the prepared table.
+    `names` (where people are matched): a pseudonym for each row of the prepared table.
     """
 
     def make() -> dict[Path, bytes]:
@@ -145,7 +145,7 @@ def _protected(home: OwnerHome, study: Study, prepared: Prepared) -> Release:
         k=study.part_k,
         seed=None if study.seed is None else owner_seed(study.seed, home.owner),
         # The aggregator must not learn in which order the owner keeps its rows; pseudonyms give another random order.
-        shuffle=not study.vertical,
+        shuffle=not study.matched,
     )
 
 
@@ -163,7 +163,7 @@ def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms |
     """Everything that this owner will ever send: the chunks, and last the manifest with the signed certificate."""
     release = _protected(home, study, prepared)
     sent = _sent(study, home.owner, release, names)
-    plain = sent.drop_columns([COLUMN]) if study.vertical else sent
+    plain = sent.drop_columns([COLUMN]) if study.matched else sent
     certificate = sign(
         release.certify(Digest(over="canonical table", value=table_digest(plain))), home.signing_file
     )

@@ -23,7 +23,7 @@ from coterie.schema.exact import as_text
 _C = ContributionState
 _OPEN = (StudyState.PUBLISHED, StudyState.COLLECTING)
 _MAY_APPROVE = (_C.INVITED, _C.APPROVED, _C.RESERVED)
-_MAY_REFUSE = (*_MAY_APPROVE, _C.COMPUTED, _C.UPLOADING)
+_MAY_REFUSE = (*_MAY_APPROVE, _C.COMPUTED, _C.UPLOADING, _C.DELIVERED)
 
 
 def note_approval(home: OwnerHome, wanted: dict[str, Any], source: OwnerSource) -> None:
@@ -44,6 +44,11 @@ def note_approval(home: OwnerHome, wanted: dict[str, Any], source: OwnerSource) 
 
 def note_refusal(home: OwnerHome, wanted: dict[str, Any], reason: str) -> None:
     _require_open(wanted, _MAY_REFUSE)
+    if wanted.get("opening"):
+        raise Conflict(
+            "It is too late to refuse: all owners have delivered, and give the keys of their parts.",
+            "`coterie owner inspect` shows what happened.",
+        )
     home.journal.decide(wanted["id"], {"decision": "refuse", "reason": reason[:2000]})
 
 
@@ -60,6 +65,7 @@ def _require_open(wanted: dict[str, Any], states: tuple[ContributionState, ...])
 
 _JOINS = {
     Join.GROUP_KEY: "by pseudonyms; whoever is an owner and has the aggregator's files could test ids",
+    Join.SIDE_BY_SIDE: "not at all: your synthetic columns stand beside the others', and nobody's id is used",
     Join.BLINDED_IDS: "by blinded ids; you and the other owner learn which people both of you hold",
 }
 
@@ -100,6 +106,7 @@ def shown_study(home: OwnerHome, wanted: dict[str, Any]) -> dict[str, Any]:
         "your_fingerprint": own_fingerprint(home),
         "peers": shown_peers(home, study),
         "deadline": study.deadline,
+        "sealed": study.sealed,
         "seeded": study.seed is not None,
     }
 

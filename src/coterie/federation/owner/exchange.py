@@ -59,7 +59,7 @@ class Exchange:
         assert prepared.ids is not None
         if self.study.protocol < 3:
             raise Refusal("blinded ids are exchanged without commitments before protocol 3")
-        require_peers(self.home, self.study)
+        require_peers(self.home, self.study, approved=True)
         require_exchange(self.home, self.study, self.source.exchanges)
         other = self.study.other(self.home.owner).owner
         sent = False

@@ -48,6 +48,10 @@ def is_held(home: OwnerHome, study: str) -> bool:
     return (home.study(study) / HELD).exists()
 
 
+def held_studies(home: OwnerHome) -> list[str]:
+    return [study for study, _ in _held(home)]
+
+
 def let_go(home: OwnerHome, study: str) -> None:
     """The ledger has it now."""
     (home.study(study) / HELD).unlink(missing_ok=True)

@@ -9,19 +9,21 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.signed import canonical
+from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
-from coterie.publication.ledger.book import first_broken, seal
+from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, fingerprint, keep_private, write_private
+from coterie.federation.secrets.rotation import current_keys, former_keys
+from coterie.publication.ledger.seals import first_broken, seal
 from coterie.table.hidden_files import FileLock, ensure_private
 
 # The owner's own memory: its decisions, and a diary whose lines are chained by hashes.
@@ -151,10 +153,39 @@ class OwnerHome:
     aggregator: str
     tls: str
     journal: Journal
+    keys_folder: Path | None = None  # of keys that have been replaced
 
     @property
     def signing_file(self) -> Path:
-        return self.folder / SIGNING
+        return (self.keys_folder or self.folder) / SIGNING
+
+    @property
+    def aggregators(self) -> tuple[str, ...]:
+        """The key of the aggregator that is pinned now, and those before it that it followed, latest first."""
+        settings = json.loads((self.folder / _SETTINGS).read_bytes())
+        return (settings["aggregator"], *settings.get("formerly", ()))
+
+    def predecessors(self, key: str) -> tuple[str, ...]:
+        """This key of the aggregator and those before it: what was said of one of them holds for it."""
+        known = self.aggregators
+        return known[known.index(key) :] if key in known else ()
+
+    def succeed(self, keys: Sequence[str]) -> None:
+        """The pinned key has signed that another follows it; and so on, the last of them is in use."""
+        path = self.folder / _SETTINGS
+        settings = {**json.loads(path.read_bytes()), "aggregator": keys[-1]}
+        settings["formerly"] = [*reversed(keys[:-1]), *self.aggregators]
+        keep_private(path, json.dumps(settings, indent=2).encode())
+        self.journal.note("aggregator has a new key", key=fingerprint(keys[-1]))
+
+    def acting_in(self, study: Study) -> OwnerHome:
+        """With the keys that the roster of this study names, if they are former ones of ours."""
+        entry = study.entry(self.owner)
+        if entry is not None and entry.key != self.keys.public:
+            for place, keys in former_keys(self.folder):
+                if keys.public == entry.key:
+                    return replace(self, keys=keys, keys_folder=place)
+        return self
 
     @property
     def tls_client(self) -> Path | None:
@@ -210,7 +241,7 @@ class OwnerHome:
                 f"{folder} is not the folder of an owner who has joined.",
                 f"Join first: coterie owner join INVITATION --home {folder}",
             ) from None
-        keys, journal = Keys.load(folder), Journal(folder / JOURNAL)
+        keys, journal = current_keys(folder), Journal(folder / JOURNAL)
         return cls(folder, keys, owner, url, aggregator, pinned, journal)
 
     @contextmanager

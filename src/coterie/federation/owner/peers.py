@@ -1,6 +1,6 @@
 """Other owners, known by keys that people compared over another channel. The aggregator introduces; it does not vouch.
 
-Only vertical studies need it: there an owner shows its people, blinded or as pseudonyms, to whoever is in the roster.
+Only studies that match people need it: there an owner shows them, blinded or as pseudonyms, to whoever is in the roster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import Limit, Refusal, read_policy
 from coterie.federation.secrets.keys import keep_private, peer_fingerprint
 
-_PEERS = "peers.json"
+_PEERS, _FORMER = "peers.json", "peers-former.json"
 _FINGERPRINT = re.compile(r"SHA256:[0-9a-f]{32}")
 OPENED, EXCHANGE = "table opened", "exchange"
 
@@ -45,6 +45,12 @@ def pin_peer(home: OwnerHome, name: str, fingerprint: str) -> None:
         )
     path = home.folder / _PEERS
     known = json.loads(path.read_bytes()) if path.exists() else {}
+    if name in known:
+        # A study that was approved with the former keys goes on with them.
+        former = home.folder / _FORMER
+        kept = json.loads(former.read_bytes()) if former.exists() else {}
+        kept[name] = sorted({*kept.get(name, ()), known[name]} - {fingerprint})
+        keep_private(former, json.dumps(kept, indent=2).encode())
     keep_private(path, json.dumps({**known, name: fingerprint}, indent=2).encode())
     home.journal.note("peer pinned", peer=name, key=fingerprint)
 
@@ -71,10 +77,16 @@ def shown_peers(home: OwnerHome, study: Study) -> dict[str, str]:
     return words
 
 
-def require_peers(home: OwnerHome, study: Study) -> None:
-    if not study.vertical:
+def require_peers(home: OwnerHome, study: Study, *, approved: bool = False) -> None:
+    """`approved`: with peers who were the pinned ones then, and may have new keys since."""
+    if not study.matched:
         return
     unknown = unknown_peers(home, study)
+    path = home.folder / _FORMER
+    if approved and unknown and path.exists():
+        former = json.loads(path.read_bytes())
+        keys = {entry.owner: entry_fingerprint(entry) for entry in study.roster}
+        unknown = [name for name in unknown if keys[name] not in former.get(name, ())]
     if unknown:
         names = ", ".join(repr(name) for name in unknown[:10])
         raise Refusal(f"this owner has not pinned the keys that the roster gives for {names}")

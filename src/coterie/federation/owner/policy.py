@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from coterie.errors import CoterieError
 from coterie.federation.documents.signed import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
+from coterie.federation.documents.wire import now
 from coterie.federation.errors import FederationError, Refused
 from coterie.federation.secrets.keys import fingerprint
 from coterie.schema.attributes import Outside
@@ -125,13 +128,20 @@ class Policy(OwnerSource):
     blinded: bool = False  # allow that one other owner and we find out which people we have in common
     studies: Limit = STUDIES
     peers: dict[str, str] = Field(default_factory=dict)  # other owners → fingerprints (vertical studies)
+    within_days: Annotated[int, Field(ge=1, le=3660)] = (
+        100  # how far off a deadline may be: ε is held until then
+    )
+    unsealed: bool = False  # allow studies before protocol 3: a part can be read, and is charged, before all have delivered
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
-    def require(self, study: Study, owner: str) -> None:
-        """Refuse what the policy does not allow: requested, and the limit. The table is not opened for that."""
+    def require(self, study: Study, owner: str, keys: Sequence[str] = ()) -> None:
+        """Refuse what the policy does not allow: requested, and the limit. The table is not opened for that.
+
+        `keys`: of the aggregator, this study's and those that it followed.
+        """
         cost = study.charge(owner)
         limit = parse_epsilon(self.maximum_epsilon)
-        if fingerprint(study.aggregator) not in self.aggregators:
+        if not {fingerprint(key) for key in (study.aggregator, *keys)} & {*self.aggregators}:
             raise Refusal("the policy does not allow this aggregator's key")
         if study.method not in self.methods:
             raise Refusal(
@@ -142,6 +152,15 @@ class Policy(OwnerSource):
         if cost > limit:
             raise Refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
+            )
+        if not study.sealed and not self.unsealed:
+            raise Refusal("the study does not seal the parts until all owners have delivered")
+        days = -(-(study.due - now()) // timedelta(days=1))
+        if days > self.within_days:
+            raise Refusal(
+                "the deadline is further off than the policy allows, in days",
+                requested=str(days),
+                limit=str(self.within_days),
             )
         asked = study.asked_of(owner)
         unknown = [attribute.name for attribute in asked if attribute.name not in self.attributes]

@@ -10,17 +10,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import opened_study, study_purpose
 from coterie.federation.owner.client import Client
+from coterie.federation.owner.holding import KEY
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import keep_private
 from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import publish_files
 
-_THEIRS = "aggregator-diary.json"
+_THEIRS, _AGAIN = "aggregator-diary.json", "charged-again.json"
 
 
 class RolledBack(FederationError):
@@ -50,21 +53,40 @@ def _require_ledger(home: OwnerHome) -> None:
         )
 
 
-def rolled_back_aggregator(home: OwnerHome, told: str | None) -> bool:
-    """Whether the aggregator's diary has become shorter, or another. Remembers how far it has come."""
+def require_key(home: OwnerHome, wanted: dict[str, Any]) -> None:
+    """The aggregator has the key of our part: so must this folder, or its ledger has forgotten the charge."""
+    folder = home.study(wanted["id"])
+    if Study.model_validate(wanted["study"]["document"]).sealed and not any(
+        (folder / name).exists() for name in (KEY, _AGAIN)
+    ):
+        raise RolledBack(
+            "This owner's folder was restored from a backup: the aggregator has the key of a part that is not here.",
+            "Restore a newer backup, or charge again what the aggregator knows to be spent: coterie owner recover",
+        )
+
+
+def remembered(home: OwnerHome) -> str:
+    """The last line of the aggregator's diary that we were told, number:mark; empty if there is none."""
+    try:
+        known = json.loads((home.folder / _THEIRS).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return f"{known['number']}:{known['seal']}"
+
+
+def rolled_back_aggregator(home: OwnerHome, content: dict[str, Any]) -> bool:
+    """Whether the aggregator's diary lacks the line that we remember. Remembers how far it has come."""
+    told, known = told_by(content, "diary"), remembered(home)
     if not told:
         return False
-    path = home.folder / _THEIRS
     number, seal = _parts(told)
-    try:
-        known = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        known = {"number": 0, "seal": ""}
-    back: bool = number < known["number"] or (number == known["number"] and seal != known["seal"])
-    if number != known["number"] or back:
-        keep_private(path, json.dumps({"number": number, "seal": seal}).encode())
+    # An aggregator of an older version does not answer about that line: then only a shorter diary is seen.
+    shorter = bool(known) and (number < _parts(known)[0] or (number == _parts(known)[0] and told != known))
+    back = shorter or (bool(known) and "seen" in content and told_by(content, "seen") != known)
+    if told != known:
+        keep_private(home.folder / _THEIRS, json.dumps({"number": number, "seal": seal}).encode())
     if back:
-        home.journal.note("aggregator rolled back", known=known["number"], told=number)
+        home.journal.note("aggregator rolled back", known=_parts(known)[0], told=number)
     return back
 
 
@@ -73,7 +95,12 @@ def recover(home: OwnerHome, client: Client, population: str | None) -> list[str
     charged = []
     for spent in client.get("/v1/spent")["studies"]:
         study = opened_study(home, spent["id"], spent["study"])
-        if study.seed is None and _charge(home, study, population):
+        # Our own signature: the aggregator must not be able to spend our budget by telling us what we have spent.
+        manifest = validated(Signed, spent["manifest"], "manifest")
+        proved = (
+            manifest.opened("manifest", Manifest, key=home.acting_in(study).keys.public).study == study.id
+        )
+        if proved and study.seed is None and _charge(home, study, population):
             charged.append(study.id)
     home.journal.note("recovered", studies=len(charged))
     client.post("/v1/recovered", {"diary": home.witness()})
@@ -91,7 +118,7 @@ def _charge(home: OwnerHome, study: Study, population: str | None) -> bool:
     with Ledger.open(opened.ledger or home.default_ledger) as ledger:
         if any(entry.state.charged for entry in ledger.book().releases(fingerprint=study.id)):
             return False
-        path = home.study(study.id) / "charged-again.json"
+        path = home.study(study.id) / _AGAIN
         purpose = study_purpose(home, study, opened, 2 * study.k)
         content = json.dumps({"study": study.id}).encode()
         publish_files(lambda: {Path(path): content}, ledger=ledger, purpose=purpose, force=True, private=True)

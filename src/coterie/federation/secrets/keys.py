@@ -30,7 +30,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from coterie.federation.errors import FederationError
 from coterie.table.hidden_files import write_whole
 
-SIGNING, SEALING = "signing.pem", "sealing.pem"
+SIGNING, SEALING, WITNESS = "signing.pem", "sealing.pem", "witness.key"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _KEY = re.compile(r"[A-Za-z0-9+/]{43}=")
 
@@ -41,10 +41,17 @@ class Keys:
 
     signing: Ed25519PrivateKey
     sealing: X25519PrivateKey
+    first: bytes | None = None  # what marks were made with before these keys took the place of others
 
     @classmethod
     def generate(cls) -> Keys:
         return cls(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
+
+    @property
+    def witness(self) -> bytes:
+        """The same for ever, through every change of keys."""
+        own = hashlib.sha256(b"coterie witness 1\n" + self.signing.private_bytes_raw()).digest()
+        return self.first or own
 
     @property
     def public(self) -> str:
@@ -56,8 +63,7 @@ class Keys:
 
     def witness_mark(self, number: int, seal: str) -> str:
         """A line of a diary for the other side to remember. Keyed: nobody else can guess what the line says."""
-        key = hashlib.sha256(b"coterie witness 1\n" + self.signing.private_bytes_raw()).digest()
-        return f"{number}:{hmac.digest(key, f'{number} {seal}'.encode(), 'sha256').hex()}"
+        return f"{number}:{hmac.digest(self.witness, f'{number} {seal}'.encode(), 'sha256').hex()}"
 
     def sign(self, kind: str, content: bytes) -> str:
         return as_text(self.signing.sign(_framed(kind, content)))
@@ -74,7 +80,8 @@ class Keys:
         signing, sealing = (_load(folder / name) for name in (SIGNING, SEALING))
         if not isinstance(signing, Ed25519PrivateKey) or not isinstance(sealing, X25519PrivateKey):
             raise _unreadable(folder)
-        return cls(signing, sealing)
+        first = folder / WITNESS
+        return cls(signing, sealing, first.read_bytes() if first.exists() else None)
 
 
 def verify(key: str, kind: str, content: bytes, signature: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,7 +30,7 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from coterie.federation.errors import FederationError
 from coterie.table.address import without_credentials
@@ -149,6 +150,7 @@ audit = Table(
 
 
 _WAIT_SECONDS = 30
+_LOG_BYTES = 128 * 1024  # what SQLite needs beside a database that it opens
 _SERVING = 0x436F746572696521  # the name of the advisory lock; PostgreSQL keeps them apart by database
 _SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
 
@@ -160,6 +162,7 @@ class Database:
         self.engine = engine
         self.shown = without_credentials(url)
         self.holds_erased = True  # of a process before this one, perhaps
+        self._lock: Connection | None = None  # where PostgreSQL holds the lock of the process that serves
 
     @classmethod
     def open(cls, url: str) -> Database:
@@ -171,6 +174,8 @@ class Database:
             with _full_told():
                 database._migrate()
         except OperationalError as error:
+            if engine.dialect.name == "sqlite" and _no_room(Path(engine.url.database or "")):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
             raise FederationError(
                 f"The database {database.shown} cannot be opened.",
                 "Check that the server runs, that the address is right and that you may write there.",
@@ -226,12 +231,32 @@ class Database:
                 if lock is not None:
                     lock.let_go()
             return
-        with self.engine.connect() as connection:
-            # A lock of the session: PostgreSQL lets it go when this connection ends, however that comes about.
-            held = connection.scalar(text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
-            connection.commit()
-            yield bool(held)
-            connection.scalar(text("SELECT pg_advisory_unlock(:name)"), {"name": _SERVING})
+        try:
+            yield self._take_lock()
+        finally:
+            if self._lock is not None:
+                self._lock.invalidate()  # closed, not given back to the pool: the lock ends with it
+                self._lock.close()
+                self._lock = None
+
+    def _take_lock(self) -> bool:
+        """A lock of the session: PostgreSQL lets it go when this connection ends, however that comes about."""
+        self._lock = self.engine.connect()
+        held = self._lock.scalar(text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
+        self._lock.commit()
+        return bool(held)
+
+    def still_alone(self) -> bool:
+        """False when another process took our place while the line to the server was cut. Takes it again if it is free."""
+        if self._lock is None:
+            return True
+        try:
+            self._lock.execute(text("SELECT 1"))
+            self._lock.commit()
+        except DBAPIError:
+            self._lock.close()
+            return self._take_lock()
+        return True
 
     def close(self) -> None:
         self.engine.dispose()
@@ -306,6 +331,14 @@ def _full_told() -> Iterator[None]:
         if "full" in said or "no space" in said:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         raise
+
+
+def _no_room(file: Path) -> bool:
+    """SQLite calls it an input/output error when there is no room for the log beside its file."""
+    try:
+        return shutil.disk_usage(file.parent).free < _LOG_BYTES
+    except OSError:
+        return False
 
 
 def _with_driver(url: str) -> str:

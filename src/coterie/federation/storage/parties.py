@@ -18,7 +18,7 @@ from coterie.federation.documents.states import StudyState, is_final
 from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 from coterie.federation.errors import Conflict
 from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, studies, tokens
-from coterie.publication.ledger.book import seal
+from coterie.publication.ledger.seals import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
 
@@ -124,6 +124,14 @@ def leave(connection: Connection, owner: Owner) -> None:
     note(connection, "left", owner=owner.name)
 
 
+def change_keys(connection: Connection, owner: Owner, key: str, sealing_key: str) -> None:
+    if owner_by_key(connection, key) is not None:
+        raise Conflict("This key is an owner's already.", "Make new ones.")
+    values = {"key": key, "sealing_key": sealing_key}
+    connection.execute(update(owners).where(owners.c.id == owner.id).values(**values))
+    note(connection, "new keys", owner=owner.name, key=key)
+
+
 def fresh(connection: Connection, key: str, nonce: str) -> bool:
     """Remember a nonce; False when it was used before. Older ones are forgotten: their time is refused anyway."""
     seconds = int(now().timestamp())
@@ -161,6 +169,15 @@ def diary_head(connection: Connection) -> tuple[int, str]:
     query = select(audit.c.number, audit.c.seal).order_by(audit.c.number.desc()).limit(1)
     last = connection.execute(query).first()
     return (last.number, last.seal) if last else (0, GENESIS)
+
+
+def diary_line(connection: Connection, number: str) -> tuple[int, str] | None:
+    if not number.isdecimal() or len(number) > 15:
+        return None
+    row = connection.execute(
+        select(audit.c.number, audit.c.seal).where(audit.c.number == int(number))
+    ).first()
+    return None if row is None else (row.number, row.seal)
 
 
 def keep_witness(connection: Connection, owner: Owner, told: str) -> None:

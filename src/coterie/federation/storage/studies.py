@@ -56,6 +56,8 @@ class Contribution:
     receipt: str | None
     delivery: str | None
     part_key: str | None
+    left: str | None  # when its owner left, and its key ended
+    suspended: str | None  # since when its owner is turned away
 
     def signed_answer(self, key: str) -> tuple[Signed, Answer]:
         assert self.answer is not None
@@ -180,6 +182,21 @@ def move_contribution(
     note(connection, "contribution", study=row.study, owner=row.name, state=state.value, **reason)
 
 
+def may_withdraw(row: StudyRow, mine: Contribution) -> bool:
+    """What nobody can read may be taken back; not when the others are giving their keys because it is there."""
+    if mine.state is ContributionState.DELIVERED and (not row.study.sealed or row.opening is not None):
+        return False
+    return may_follow(mine.state, ContributionState.WITHDRAWN)
+
+
+def withdraw_all(connection: Connection, owner: int, **values: Any) -> None:
+    """Of an owner who goes: what it may take back."""
+    for mine in contributions_by(connection, owner, closed=True):
+        row = study_row(connection, mine.study)
+        if row is not None and not is_final(row.state) and may_withdraw(row, mine):
+            move_contribution(connection, mine, ContributionState.WITHDRAWN, **values)
+
+
 def close_contribution(connection: Connection, row: Contribution) -> None:
     """The owner need not hear of this study again. Saying it twice changes nothing."""
     mine = (contributions.c.study == row.study) & (contributions.c.owner == row.owner)
@@ -247,7 +264,7 @@ def stages(database: Database) -> object:
 
 def _contributions(connection: Connection, condition: Any) -> list[Contribution]:
     rows = connection.execute(
-        select(contributions, owners.c.name)
+        select(contributions, owners.c.name, owners.c.left, owners.c.suspended)
         .join(owners, owners.c.id == contributions.c.owner)
         .where(condition)
         .order_by(contributions.c.study, owners.c.id)

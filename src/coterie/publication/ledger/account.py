@@ -133,7 +133,8 @@ class Sum:
 class Tally:
     """The sums of one total: of pure ε, of ρ, of ε and δ of the approximate ones, and of all of them as ρ."""
 
-    __slots__ = ("_with_delta", "approximate", "delta", "pure", "rho", "squares")
+    SUMS = ("pure", "approximate", "delta", "rho", "squares")
+    __slots__ = ("_with_delta", *SUMS)
 
     def __init__(self, with_delta: bool) -> None:
         self._with_delta = with_delta
@@ -175,17 +176,17 @@ def _total(epsilon: Fraction, rho: Fraction, all_as_rho: Fraction, delta: Fracti
 class LedgerAccount:
     """Two totals, each of what is charged and of what is charged or held."""
 
-    __slots__ = ("_all", "_spent", "terms")
+    __slots__ = ("everything", "spent", "terms")
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         with_delta = terms.delta is not None
-        self._spent = Tally(with_delta), Tally(with_delta)
-        self._all = Tally(with_delta), Tally(with_delta)
+        self.spent = Tally(with_delta), Tally(with_delta)
+        self.everything = Tally(with_delta), Tally(with_delta)
 
     def hold(self, counted: Counted) -> None:
         limits = self.terms.lifetime, self.terms.individual_lifetime
-        for tally, loss, limit in zip(self._all, counted, limits, strict=True):
+        for tally, loss, limit in zip(self.everything, counted, limits, strict=True):
             if loss is None:
                 continue
             tally.add(loss)
@@ -195,18 +196,18 @@ class LedgerAccount:
 
     def spend(self, counted: Counted) -> None:
         """What was held is charged."""
-        for tally, loss in zip(self._spent, counted, strict=True):
+        for tally, loss in zip(self.spent, counted, strict=True):
             if loss is not None:
                 tally.add(loss)
 
     def give_back(self, counted: Counted) -> None:
-        for tally, loss in zip(self._all, counted, strict=True):
+        for tally, loss in zip(self.everything, counted, strict=True):
             if loss is not None:
                 tally.add(loss, -1)
 
     def balance(self, *, refuses_unproved: bool = False) -> Balance:
-        spent, individual = (tally.total(self.terms.delta) for tally in self._spent)
-        everything, everything_individual = (tally.total(self.terms.delta) for tally in self._all)
+        spent, individual = (tally.total(self.terms.delta) for tally in self.spent)
+        everything, everything_individual = (tally.total(self.terms.delta) for tally in self.everything)
         return Balance(
             self.terms,
             spent,
@@ -221,7 +222,7 @@ class LedgerAccount:
         counted = self.terms.counted(loss)
         before = self.balance()
         after = deepcopy(self)
-        for tally, part in zip(after._all, counted, strict=True):
+        for tally, part in zip(after.everything, counted, strict=True):
             if part is None:
                 continue
             tally.add(part)

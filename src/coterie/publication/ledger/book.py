@@ -1,86 +1,28 @@
-"""The book of a ledger: sealed events, and the balances computed from them.
+"""The book of a ledger: balances and releases, computed from sealed events (`seals`).
 
-Each event is sealed with the hash of the one before it, so no earlier line can be changed unnoticed. Whoever kept a later
-seal sees tampering (`coterie ledger check --seal`); someone who may write the file can still write a whole new chain.
+A long ledger holds snapshots of its accounts. The digest of a snapshot is an event of the chain, so it cannot be changed
+unnoticed either. Events before it are checked for their seals; they are read only if somebody asks for the releases, and
+then the snapshot is compared with them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 from coterie.errors import LedgerError, ParameterError, counted, nearest
 from coterie.methods.guarantee import Status
-from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger.account import Balance, Counted, LedgerAccount, Terms
+from coterie.publication.ledger.seals import GENESIS, Event, broken, decoded
+from coterie.publication.ledger.snapshot import accounts_of, digest_of, snapshot_of, terms_of, whole_count
 from coterie.publication.staging import StagedRecord
 from coterie.schema.exact import as_text, parse_epsilon
-
-Event: TypeAlias = Mapping[str, Any]
-
-GENESIS = hashlib.sha256(b"coterie ledger, version 1").hexdigest()
-
-# What we write begins and ends with the braces; json.loads takes twice as long, to look for space around them.
-_decode = json.JSONDecoder().raw_decode
-
-
-def canonical(event: Event) -> str:
-    """One text for one meaning: sorted keys, no spaces, ASCII."""
-    return json.dumps(event, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def seal(previous: str, content: str) -> str:
-    return hashlib.sha256(f"{previous}\n{content}".encode()).hexdigest()
-
-
-def verified(
-    rows: Iterable[tuple[int, str, str]], after: int = 0, last: str = GENESIS
-) -> Iterator[tuple[Event, str]]:
-    """The events with their seals, or a refusal that names the first line that does not fit.
-
-    `after` and `last` are the number and the seal of the event before the first row. Every opening of the ledger
-    comes through here for each event, so nothing is done twice.
-    """
-    for expected, (number, content, claimed) in enumerate(rows, start=after + 1):
-        if number != expected or not isinstance(content, str):
-            raise broken(expected)
-        last = seal(last, content)
-        if last != claimed:
-            raise broken(expected)
-        try:
-            event, end = _decode(content)
-        except (ValueError, RecursionError):
-            raise broken(expected) from None
-        if end != len(content) or not isinstance(event, dict):
-            raise broken(expected)
-        yield event, last
-
-
-def first_broken(rows: Iterable[tuple[int, str, str]], last: str) -> int | None:
-    """The number of the first line of a sealed diary that does not fit the one before it, or None."""
-    for expected, (number, content, claimed) in enumerate(rows, start=1):
-        last = seal(last, content)
-        if number != expected or last != claimed:
-            return expected
-    return None
-
-
-def broken(number: int) -> LedgerError:
-    return LedgerError(
-        f"The ledger is damaged: its event {number} was changed, removed or cannot be read.",
-        "Nothing was charged or released. Restore the ledger from a backup, and count the releases made "
-        "since then before any of its populations is used again.",
-    )
-
-
-# From events to balances: exact arithmetic, no file in sight.
 
 BEFORE_UNITS = "recorded before units were kept"
 
@@ -152,6 +94,19 @@ class Entry(NamedTuple):
         return f"<Entry {self.release[:8]}: {what}, {self.state.value} at {self.changed_at}>"
 
 
+@dataclass
+class _Earlier:
+    """Sealed events up to a snapshot, read once by all copies of a book."""
+
+    events: list[tuple[str, str]]
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        whole = Book()
+        whole.enter(decoded(self.events))
+        return whole.entries
+
+
 class Book:
     """Everything the ledger says, entered event by event.
 
@@ -160,11 +115,49 @@ class Book:
 
     def __init__(self) -> None:
         self.seals = [GENESIS]
-        self.entries: dict[str, Entry] = {}
+        self.snapshot_at = 0  # the number of the last event that is a snapshot
+        self._entries: dict[str, Entry] = {}
+        self._earlier: _Earlier | None = None
         self._accounts: dict[str, list[LedgerAccount]] = {}
         self._refusing: set[str] = set()  # populations that take no release without a proof
         # What each release under way counts in each account of its population.
         self._unfinished: dict[str, list[Counted]] = {}
+
+    @classmethod
+    def at_snapshot(cls, earlier: list[tuple[str, str]], content: str) -> Book:
+        """As it stood after these sealed events, the last of which is the snapshot with this content."""
+        book, number = cls(), len(earlier)
+        for event, _ in decoded(earlier[-1:], number - 1):
+            if (event.get("event"), event.get("digest")) != ("snapshot", digest_of(content)):
+                raise broken(number)
+        try:
+            book._accounts, book._refusing = accounts_of(content)
+        except (KeyError, TypeError, ValueError, AttributeError, ParameterError):
+            raise broken(number) from None
+        book.seals += [seal for _, seal in earlier]
+        book.snapshot_at, book._earlier = number, _Earlier(earlier)
+        return book
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """Every release. If there was a snapshot, the events before it are read now."""
+        if self._earlier is not None:
+            earlier = self._earlier.entries
+            if earlier.keys() & self._entries.keys():
+                raise broken(self.events)
+            self._entries, self._earlier = earlier | self._entries, None
+        return self._entries
+
+    def find(self, release: str) -> Entry | None:
+        """One release. Most are looked for while they are under way, and no snapshot was taken since."""
+        return self._entries.get(release) or self.entries.get(release)
+
+    def entry(self, release: str) -> Entry:
+        return self._entries.get(release) or self.entries[release]
+
+    def snapshot(self) -> str | None:
+        """The accounts as they stand, for `at_snapshot`; None while a release is under way."""
+        return None if self._unfinished else snapshot_of(self._accounts, self._refusing)
 
     def __repr__(self) -> str:
         held = (
@@ -185,7 +178,8 @@ class Book:
         """As it stands now, whatever is entered later."""
         other = Book()
         other.seals = self.seals.copy()
-        other.entries = self.entries.copy()
+        other.snapshot_at = self.snapshot_at
+        other._entries, other._earlier = self._entries.copy(), self._earlier
         other._accounts = {name: deepcopy(accounts) for name, accounts in self._accounts.items()}
         other._refusing = self._refusing.copy()
         other._unfinished = self._unfinished.copy()
@@ -204,6 +198,8 @@ class Book:
                     self._promise(terms_of(event))
                 elif kind == "policy":
                     self._decide(event["population"], event["refuse_unproved"])
+                elif kind == "snapshot":
+                    self._compare(event["digest"])
                 elif kind != "ledger":
                     raise ValueError
                 self.seals.append(seal)
@@ -238,7 +234,7 @@ class Book:
         return [e for e in self.entries.values() if all(getattr(e.purpose, k) == v for k, v in wanted)]
 
     def unfinished(self) -> list[Entry]:
-        return [self.entries[release] for release in self._unfinished]
+        return [self._entries[release] for release in self._unfinished]
 
     def afford(self, purpose: Purpose) -> Balance:
         """Refuse what an account cannot count, or no longer; else the first account with this release in it."""
@@ -277,8 +273,15 @@ class Book:
             raise ValueError
         (self._refusing.add if refuse_unproved else self._refusing.discard)(population)
 
+    def _compare(self, digest: object) -> None:
+        """A snapshot says what the events before it come to."""
+        content = self.snapshot()
+        if content is None or digest_of(content) != digest:
+            raise ValueError
+        self.snapshot_at = len(self.seals)
+
     def _reserve(self, release: str, event: Event, at: str) -> None:
-        if release in self.entries:
+        if release in self._entries:
             raise ValueError
         population = event["population"]
         loss = _recorded(event["epsilon"]) if "loss" not in event else _loss(*map(event["loss"].get, _FIELDS))
@@ -288,11 +291,11 @@ class Book:
         counted = [account.terms.counted(loss) for account in accounts]
         for account, parts in zip(accounts, counted, strict=True):
             account.hold(parts)
-        self.entries[release] = Entry(release, purpose, ReleaseState.RESERVED, at, at)
+        self._entries[release] = Entry(release, purpose, ReleaseState.RESERVED, at, at)
         self._unfinished[release] = counted
 
     def _advance(self, release: str, kind: str, event: Event, at: str) -> None:
-        _, purpose, state, since, changed, temporaries, staged = self.entries[release]
+        _, purpose, state, since, changed, temporaries, staged = self._entries[release]
         before, after = _STEPS[kind]
         if state is not before:
             raise ValueError
@@ -309,7 +312,7 @@ class Book:
                     for account, counted in self._counted(release, purpose):
                         account.give_back(counted)
                 del self._unfinished[release]
-        self.entries[release] = Entry(release, purpose, after, since, changed, temporaries, staged)
+        self._entries[release] = Entry(release, purpose, after, since, changed, temporaries, staged)
 
     def _counted(self, release: str, purpose: Purpose) -> Iterable[tuple[LedgerAccount, Counted]]:
         return zip(self._accounts[purpose.population], self._unfinished[release], strict=True)
@@ -334,7 +337,7 @@ def _loss(*content: Any) -> Loss:
     model, relation, status, *texts, unit, rows, policy, scope = content
     epsilon, delta, rho = (None if text is None else parse_epsilon(text) for text in texts)
     kind = LossModel(model), NeighbourRelation(relation)
-    loss = Loss(*kind, status, epsilon, delta, rho, unit, _count(rows), policy or "", scope or "")
+    loss = Loss(*kind, status, epsilon, delta, rho, unit, whole_count(rows), policy or "", scope or "")
     require_whole(loss)
     return loss
 
@@ -361,40 +364,3 @@ def require_whole(loss: Loss) -> None:
     for number, name in ((loss.epsilon, "epsilon"), (loss.delta, "delta"), (loss.rho, "rho")):
         if number is not None:
             parse_epsilon(number, name)
-
-
-def terms_event(terms: Terms) -> dict[str, object]:
-    optional = {"delta": terms.delta, "individual_lifetime": terms.individual_lifetime}
-    return {
-        "population": terms.population,
-        "lifetime": as_text(terms.lifetime),
-        "relation": terms.relation,
-        "unit": terms.unit,
-        "rows_per_unit": terms.rows_per_unit,
-        **{name: as_text(value) for name, value in optional.items() if value is not None},
-    }
-
-
-def terms_of(event: Event) -> Terms:
-    """Also of a population from before units were kept: replace-one, one row per person, no δ, one lifetime for all."""
-    delta, individual = (
-        parse_epsilon(event[name], name) if name in event else None
-        for name in ("delta", "individual_lifetime")
-    )
-    if "relation" not in event:
-        individual = parse_epsilon(event["lifetime"])
-    return Terms(
-        event["population"],
-        parse_epsilon(event["lifetime"]),
-        delta,
-        NeighbourRelation(event.get("relation", NeighbourRelation.REPLACE_ONE)),
-        event.get("unit", ROW),
-        _count(event.get("rows_per_unit", 1)),
-        individual,
-    )
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError
-    return value

@@ -60,7 +60,7 @@ class Charge:
         A text is an address, which the ledger cannot reach: it is told to the steward.
         """
         with self._storage.transaction() as book:
-            self._require(book.entries[self.release], ReleaseState.RESERVED)
+            self._require(book.entry(self.release), ReleaseState.RESERVED)
             names = [name if isinstance(name, str) else str(name.absolute()) for name in temporaries]
             self._storage.append("staging", release=self.release, temporaries=names)
 
@@ -94,7 +94,7 @@ class Charge:
         # The permissions of a new file, read off the lock file: asking for the umask means setting it, for all threads.
         records = [StagedRecord.of(part, self._lock.mode & 0o666) for part in staged]
         with self._storage.transaction() as book:
-            self._require(book.entries[self.release], ReleaseState.RESERVED)
+            self._require(book.entry(self.release), ReleaseState.RESERVED)
             self._storage.append(
                 "ready", release=self.release, staged=[record._asdict() for record in records]
             )
@@ -118,7 +118,7 @@ class Charge:
         try:
             with suppress(LedgerError):  # a locked ledger: recovery will do the same later
                 with self._storage.transaction() as book:
-                    entry = book.entries.get(self.release)
+                    entry = book.find(self.release)
                     state = entry.state if entry else ReleaseState.ABANDONED  # the reservation itself failed
                     if entry and state in (ReleaseState.RESERVED, ReleaseState.ABANDONED):
                         # First the files, then the event: a kill in between is repeated by recovery.
@@ -134,7 +134,7 @@ class Charge:
 
     def _end(self, state: ReleaseState) -> None:
         with self._storage.transaction() as book:
-            entry = book.entries[self.release]
+            entry = book.entry(self.release)
             if entry.state is state:
                 return  # finished by another process that took us for dead
             self._require(entry, ReleaseState.READY)
@@ -178,7 +178,7 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
         final = False
         try:
             message = _settle(storage, unfinished.release)
-            entry = storage.book().entries[unfinished.release]
+            entry = storage.book().entry(unfinished.release)
             final = entry.state.final
         finally:
             lock.let_go(remove=final)
@@ -194,7 +194,7 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
 def _settle(storage: Storage, release: str) -> str:
     try:
         with storage.transaction() as book:
-            entry = book.entries[release]  # read again: its owner may have finished before we took the lock
+            entry = book.entry(release)  # read again: its owner may have finished before we took the lock
             if entry.state is ReleaseState.RESERVED:
                 remove(entry.temporaries)
                 storage.append("abandoned", release=release)
@@ -234,5 +234,5 @@ def _finish(storage: Storage, entry: Entry) -> str:
 
 def _end(storage: Storage, entry: Entry, event: str) -> None:
     with storage.transaction() as book:
-        if book.entries[entry.release].state is ReleaseState.READY:
+        if book.entry(entry.release).state is ReleaseState.READY:
             storage.append(event, release=entry.release)

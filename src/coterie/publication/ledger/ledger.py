@@ -22,9 +22,9 @@ from coterie.publication.ledger.book import (
     ReleaseState,
     loss_event,
     require_whole,
-    terms_event,
 )
 from coterie.publication.ledger.charge import Charge, Recovered, own, recover
+from coterie.publication.ledger.snapshot import terms_event
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.schema.frame_kind import to_kind
@@ -98,7 +98,9 @@ class Ledger:
         storage = Storage.open(_resolved(path))
         try:
             storage.require_writable()
-            return cls(storage, recover(storage))
+            recovered = recover(storage)
+            storage.keep_snapshot()
+            return cls(storage, recovered)
         except BaseException:
             storage.close()
             raise

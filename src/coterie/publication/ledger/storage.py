@@ -13,19 +13,24 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
 from coterie.errors import LedgerError, OutputError
-from coterie.publication.ledger.book import GENESIS, Book, canonical, seal, verified
+from coterie.publication.ledger.book import Book
+from coterie.publication.ledger.seals import GENESIS, broken, canonical, decoded, seal, sealed
+from coterie.publication.ledger.snapshot import digest_of
 from coterie.publication.staged_files import stage_file
 
 APPLICATION_ID = 0x436F744C  # "CotL"
-VERSION = (
-    2  # 1: charges were an ε alone; such a ledger is read as it is, and becomes 2 when it is next written
-)
+# 1: charges were an ε alone. 3: the ledger has a snapshot. Older ones are read as they are, and become 2 when they are next
+# written, 3 with their first snapshot.
+VERSIONS = (1, 2, 3)
+_WRITTEN, _WITH_SNAPSHOT = 2, 3
+_EVENTS_A_SNAPSHOT = 2000  # about as many as can be read in the time that it takes to start
 WAIT_SECONDS = 10.0
 
 _TABLES = (
@@ -38,6 +43,10 @@ _TABLES = (
     "CREATE TRIGGER no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
     "CREATE TRIGGER no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
 )
+_SNAPSHOTS = """CREATE TABLE IF NOT EXISTS snapshots (
+    number INTEGER PRIMARY KEY,  -- of the event that holds its digest
+    content TEXT NOT NULL
+)"""
 
 
 class Storage:
@@ -75,7 +84,7 @@ class Storage:
 
     def _fill(self) -> None:
         self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version = {VERSION}")
+        self._connection.execute(f"PRAGMA user_version = {_WRITTEN}")
         for statement in _TABLES:
             self._connection.execute(statement)
         self.append("ledger", ledger=uuid4().hex)
@@ -120,9 +129,41 @@ class Storage:
             rows = self._connection.execute(
                 "SELECT number, content, seal FROM events WHERE number >= ? ORDER BY number", (first,)
             )
-            book.enter(verified(rows, book.events, book.seal))
+            contents = sealed(rows, book.events, book.seal)
+            if not book.events and (snapshot := self._snapshot()):
+                number, content = snapshot
+                earlier = list(islice(contents, number))
+                if len(earlier) != number or not isinstance(content, str):
+                    raise broken(min(len(earlier) + 1, number))
+                book = Book.at_snapshot(earlier, content)
+            book.enter(decoded(contents, book.events))
             self._known, self._version, self._times = book, version, times
         return book
+
+    def _snapshot(self) -> tuple[int, str] | None:
+        """The number of the event that sealed the last snapshot, and its content."""
+        there = "SELECT count(*) FROM sqlite_schema WHERE name = 'snapshots'"
+        if not self._connection.execute(there).fetchone()[0]:
+            return None
+        found: tuple[int, str] | None = self._connection.execute(
+            "SELECT number, content FROM snapshots ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        return found
+
+    def keep_snapshot(self) -> None:
+        """Now and then, while nothing is under way: the next opening need not read a long past again."""
+        book = self.book()
+        if book.events - book.snapshot_at < _EVENTS_A_SNAPSHOT:
+            return
+        with self.transaction() as book:
+            content = book.snapshot()
+            if content is None:
+                return
+            self._connection.execute(f"PRAGMA user_version = {_WITH_SNAPSHOT}")
+            self._connection.execute(_SNAPSHOTS)
+            self.append("snapshot", digest=digest_of(content))
+            self._connection.execute("DELETE FROM snapshots")
+            self._connection.execute("INSERT INTO snapshots VALUES (?, ?)", (book.events + 1, content))
 
     @contextmanager
     def _one_view(self) -> Iterator[None]:
@@ -160,9 +201,9 @@ class Storage:
             "SELECT number, seal FROM events ORDER BY number DESC LIMIT 1"
         ).fetchone()
         number, previous = last or (0, GENESIS)
-        if _pragma(self._connection, "user_version") != VERSION:
+        if _pragma(self._connection, "user_version") < _WRITTEN:
             # In the same transaction: no older Coterie may add up what it cannot read.
-            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+            self._connection.execute(f"PRAGMA user_version = {_WRITTEN}")
         text = canonical(
             {"event": event, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **content}
         )
@@ -203,9 +244,9 @@ def _refuse_stranger(path: Path, connection: sqlite3.Connection) -> None:
             f"'{path}' is not a Coterie ledger.", "Name the file that `coterie ledger init` made."
         )
     version = _pragma(connection, "user_version")
-    if version not in (1, VERSION):
+    if version not in VERSIONS:
         raise LedgerError(
-            f"The ledger '{path}' has version {version}; this Coterie reads version {VERSION}.",
+            f"The ledger '{path}' has version {version}; this Coterie reads version {VERSIONS[-1]}.",
             "Use the version of Coterie that wrote it, or a newer one.",
         )
     if _pragma(connection, "quick_check(1)") != "ok":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible, neighbour_rows
 from coterie.statistics.planning.grouping import Key, group_asked, make_joint
+from coterie.statistics.planning.guesses import fit_guesses, repaired
 from coterie.statistics.planning.strategy import Strategy
 from coterie.statistics.prediction.derivation import (
     Derivation,
@@ -23,18 +25,29 @@ from coterie.statistics.prediction.derivation import (
 )
 from coterie.statistics.prediction.guarding import guarded
 from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.linking import SharedMargin, shared_margins
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.metric import Metric, NoiseSource
 from coterie.statistics.prediction.noise_model import Family, scale_law
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group, Reconstruction, expected_cells
+from coterie.statistics.prediction.reconstruction import (
+    MOST_WEIGHTS,
+    Group,
+    Reconstruction,
+    with_limits,
+)
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Range, linear_form
 from coterie.statistics.specification.cells import MOST_CELLS, Cells
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.specification import Notion, Route, Specification, Statistic
+from coterie.statistics.specification.specification import (
+    Notion,
+    Route,
+    Specification,
+    Statistic,
+)
 
 LEAST_SHARE = 0.02  # of an even split
 
@@ -54,6 +67,9 @@ class Design:
     warnings: tuple[str, ...]
     groups: tuple[Group, ...] = ()
     tables: tuple[Floats, ...] = ()  # of each group, the cells that are expected
+    repaired: tuple[
+        tuple[str, float, float], ...
+    ] = ()  # stated guesses that contradict others, and what they became
 
     @property
     def asked(self) -> tuple[Measurement, ...]:
@@ -70,7 +86,19 @@ class Design:
         """How what is asked is put together from what is measured under these budgets."""
         sources = self.metric.sources
         sds = [s.law.noise_scale(float(b)) for s, b in zip(sources, budgets, strict=True)]
-        return Reconstruction.of(self.groups, self.starts, sds, self.metric.source_of)
+        return Reconstruction.of(self.groups, self.starts, sds, self.metric.source_of, self.shared)
+
+    @cached_property
+    def shared(self) -> tuple[tuple[tuple[int, ...], tuple[SharedMargin, ...]], ...]:
+        """Groups of one kind, and the margins that they share."""
+        kinds: dict[object, list[int]] = {}
+        for place, group in enumerate(self.groups):
+            kinds.setdefault((group.counts, group.terms), []).append(place)
+        return tuple(
+            (tuple(members), shared_margins([self.groups[place].cells for place in members]))
+            for members in kinds.values()
+            if len(members) > 1
+        )
 
     @property
     def parallel(self) -> bool:
@@ -115,8 +143,9 @@ def build_design(
     together = {i for key in joints for i in found[key][0]}
     singles = [m for i, m in enumerate(asked) if i not in together]
     measurements: tuple[Measurement | JointMeasurement, ...] = (*singles, *joints.values())
+    directly = _directly(specification)
     quantities, sources, groups, tables = _quantities(
-        specification, asked, measurements, found, joints, expectations
+        specification, asked, measurements, found, joints, expectations, directly
     )
     warnings = [
         f"{len(places):,} {'counts' if key[0] is Kind.COUNT else 'sums'} over {' × '.join(key[2])} are measured one by one: "
@@ -155,6 +184,7 @@ def build_design(
         tuple(dict.fromkeys(warnings)),
         groups,
         tables,
+        tuple(repaired(directly, quantities, expectations)),
     )
 
 
@@ -168,7 +198,7 @@ def metric_at(design: Design, expectations: Expectations) -> Metric:
         replace(q, value=worth[q.name][0], law=worth[q.name][1] or q.law, unstated=worth[q.name][2])
         for q in design.metric.quantities
     ]
-    _fit_guesses(design.groups, quantities, expectations)
+    fit_guesses(design.groups, quantities, expectations)
     return Metric(tuple(quantities), design.metric.targets, design.metric.given)
 
 
@@ -193,12 +223,12 @@ def _quantities(
     found: Mapping[Key, tuple[list[int], Cells | None]],
     joints: Mapping[Key, JointMeasurement],
     expectations: Expectations,
+    directly: Mapping[str, Statistic],
 ) -> tuple[tuple[Quantity, ...], tuple[NoiseSource, ...], tuple[Group, ...], tuple[Floats, ...]]:
     """What expressions are made of, what is measured for it, and which of it must fit together."""
     zcdp = specification.budget.notion is not Notion.PURE
     place = {m.name: index for index, m in enumerate(measurements)}
     in_joint = {m.name: (joint, row) for joint in joints.values() for row, m in enumerate(joint.asked)}
-    directly = _directly(specification)
     quantities, sources = [], {}
     for m in asked:
         value, of_ranks, unstated = _worth(specification, m, directly.get(m.name), expectations)
@@ -210,7 +240,8 @@ def _quantities(
         source = place[measured.name]
         sources[source] = NoiseSource(measured.name, family, law)
         quantities.append(Quantity(m.name, value, family, law, unstated, source, joint, row))
-    groups = []
+    groups: list[Group] = []
+    least = _least_sizes(specification)
     for key, (places, cells) in found.items():
         joint = joints.get(key)
         if cells is None or (joint is None and len(cells) * len(places) > MOST_WEIGHTS):
@@ -225,11 +256,27 @@ def _quantities(
                 asked[places[0]].kind is Kind.COUNT,
                 None if specification.size is None else float(specification.size),
                 tuple(asked[i].name for i in places),
+                key[1],
+                least=tuple(
+                    (row, least[asked[i].where])
+                    for row, i in enumerate(places)
+                    if asked[i].kind is Kind.COUNT and asked[i].where in least
+                ),
             )
         )
-    tables = _fit_guesses(groups, quantities, expectations)
+    groups = with_limits(groups, {m.terms: (m.ends, m.last) for m in asked if m.kind is Kind.SUM})
+    tables = fit_guesses(groups, quantities, expectations)
     ordered = tuple(sources[index] for index in range(len(measurements)))
     return tuple(quantities), ordered, tuple(groups), tables
+
+
+def _least_sizes(specification: Specification) -> dict[Filter, int]:
+    """Groups of which a public lower bound of their size is stated."""
+    found: dict[Filter, int] = {}
+    for s in specification.statistics:
+        if s.at_least is not None:
+            found[s.where] = max(s.at_least, found.get(s.where, 0))
+    return found
 
 
 def _worth(
@@ -262,29 +309,6 @@ def _directly(specification: Specification) -> Mapping[str, Statistic]:
         if not statistic.derived
         for m in derive(specification, statistic, Route.DIRECT)[1]
     }
-
-
-_SURE, _ASSUMED = 1.0, 10.0  # how much further off than a stated guess an assumed one may be
-
-
-def _fit_guesses(
-    groups: Sequence[Group], quantities: list[Quantity], expectations: Expectations
-) -> tuple[Floats, ...]:
-    """Guesses that contradict one another are replaced by the nearest that do not: no table holds the others."""
-    tables = []
-    for group in groups:
-        here = [quantities[i] for i in group.quantities]
-        guesses = np.array([q.value for q in here])
-        trust = np.array([_ASSUMED if q.unstated else _SURE for q in here])
-        if group.names not in expectations.tables:  # designs that are compared ask for the same ones
-            expectations.tables[group.names] = expected_cells(group, guesses, trust)
-        table = expectations.tables[group.names]
-        fitted = group.held @ table
-        for place, value, guess in zip(group.quantities, fitted, guesses, strict=True):
-            if abs(value - guess) > 1e-6 * max(abs(guess), 1.0):
-                quantities[place] = replace(quantities[place], value=float(value))
-        tables.append(table)
-    return tuple(tables)
 
 
 def _family_of(joint: JointMeasurement) -> Family:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coterie.statistics.planning.strategy import Strategy
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
+from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS
 from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.specification import Specification
@@ -28,6 +29,11 @@ def group_asked(
         for column in used
         if (labels := only_labels(specification.schema[column], specification.schema))
     }
+
+    def cells_of(members: Sequence[int]) -> Cells | None:
+        filters = [asked[i].where for i in members]
+        return Cells.of(filters, specification.disjoint, specification.complete, closed)
+
     found: dict[Key, tuple[list[int], Cells | None]] = {}
     for (kind, terms), places in kinds.items():
         everyone = [i for i in places if asked[i].where.everyone]
@@ -39,10 +45,25 @@ def group_asked(
             else:
                 parts = [(set(), everyone)]
         for columns, members in parts:
-            filters = [asked[i].where for i in members]
-            cells = Cells.of(filters, specification.disjoint, specification.complete, closed)
-            found[kind, terms, tuple(sorted(columns))] = sorted(members), cells
+            cells = cells_of(members)
+            if cells is not None and len(cells) * len(members) <= MOST_WEIGHTS:
+                found[kind, terms, tuple(sorted(columns))] = sorted(members), cells
+                continue
+            for table, asked_of_it in _by_table(members, asked):
+                found[kind, terms, tuple(sorted(table))] = sorted(asked_of_it), cells_of(asked_of_it)
     return found
+
+
+def _by_table(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple[frozenset[str], list[int]]]:
+    """One part for each set of columns that no other set holds: tables that are linked where they share columns."""
+    alike: dict[frozenset[str], list[int]] = {}
+    for i in places:
+        alike.setdefault(frozenset(column for column, _ in asked[i].where.conditions), []).append(i)
+    parts: dict[frozenset[str], list[int]] = {}
+    for columns in sorted(alike, key=lambda one: (-len(one), sorted(one))):
+        holding = next((table for table in parts if columns <= table), columns)
+        parts.setdefault(holding, []).extend(alike[columns])
+    return list(parts.items())
 
 
 def _sharing(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple[set[str], list[int]]]:

@@ -10,6 +10,7 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem, gradient, square_root
+from coterie.statistics.planning.agreement import from_same_sums
 from coterie.statistics.planning.composition import minimise
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.grouping import Key, group_asked
@@ -28,11 +29,25 @@ def choose_routes(specification: Specification, build: Build) -> dict[str, Route
     """The route of each statistic that has a choice. Uses expected values only, never the data.
 
     All direct and all from sums are compared first; then each group and column is switched alone, and the
-    switch is kept if the best split of the whole gets better. What the specification fixes stays.
+    switch is kept if the best split of the whole gets better. What the specification fixes stays; what readers can compute
+    from other statistics comes from the same sums as these.
     """
-    free = [s for s in specification.statistics if s.route is Route.AUTO and can_use_sums(s)]
+    same = from_same_sums(specification)
+    try:
+        return _chosen_routes(specification, build, same)
+    except ParameterError:  # more measurements may not fit above the floors
+        if not same:
+            raise
+        return _chosen_routes(specification, build, set())
+
+
+def _chosen_routes(specification: Specification, build: Build, same: set[str]) -> dict[str, Route]:
     fixed: dict[str, Route] = {s.name: s.route for s in specification.statistics if s.route is not Route.AUTO}
+    fixed |= dict.fromkeys(sorted(same), Route.SUMS)
+    free = [s for s in specification.statistics if can_use_sums(s) and s.name not in fixed]
     if not free:
+        if same:
+            build(fixed, _start(specification))  # or it does not fit
         return fixed
     groups: dict[object, list[str]] = {}
     for statistic in free:

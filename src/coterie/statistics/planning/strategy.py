@@ -26,6 +26,7 @@ MOST_DENSE = 2048  # cells of a strategy that is not one row per cell: its norma
 MOST_OPTIMISED = 512  # atoms of an axis that p-identity is searched for
 MOST_MARGINALS = 8  # columns: 2^8 marginals
 GRID = 1 << 12  # weights are whole multiples of 1/GRID
+_LARGEST = 1e4  # weight of a marginal that is searched for
 _SMALLEST = 0.01  # a marginal with a smaller part of the budget is not measured
 _ROUNDS = 300
 _SEED = 7
@@ -217,7 +218,7 @@ def marginals(sizes: Sequence[int], wanted: Floats, shares: Floats, gaussian: bo
             start,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(1e-3 if mask == masks[-1] else 0.0, None) for mask in masks],
+            bounds=[(1e-3 if mask == masks[-1] else 0.0, _LARGEST) for mask in masks],  # only ratios matter
             options={"maxiter": _ROUNDS},
         )
         if found.fun < best[0]:

@@ -113,6 +113,18 @@ class Measurement:
         """Of a quantile: what it may be."""
         return Candidates(self.domains[0], self.cells)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What one record adds to a sum, at least and at most."""
+        half = math.prod((domain.step / 2 for domain in self.domains), start=Fraction(1))
+        low, high = _product_ends(self.terms, self.domains)
+        return float(low * half), float(high * half)
+
+    @property
+    def last(self) -> tuple[float, float]:
+        """The same for the last factor alone."""
+        return replace(self, terms=self.terms[-1:], domains=self.domains[-1:]).ends
+
     def steps(self, neighbours: Neighbours) -> int:
         """The Δ that the measurement's own budget pays for, in units."""
         return math.ceil(Fraction(self.bound.nominal(neighbours, self.where.everyone)) / self.unit)

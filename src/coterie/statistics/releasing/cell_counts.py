@@ -19,16 +19,18 @@ def count_cells(table: LargeTable, people: People, chosen: NDArray[np.bool_], sc
     """How many of the chosen records lie in each cell, the last axis fastest."""
     place = np.zeros(people.records, dtype=np.int64)
     inside = chosen.copy()
-    for axis in table.axes:
+    for axis, rest in zip(table.axes, table.rest, strict=True):
         here = _places(people.columns[axis[0].column], axis, schema[axis[0].column], schema)
+        if rest:
+            here = np.where(here < 0, len(axis), here)
         inside &= here >= 0
-        place = place * len(axis) + here
+        place = place * (len(axis) + rest) + here
     if table.complete and not np.array_equal(inside, chosen):
         raise DataError(
             "Groups declared complete miss some records.",
             "Add the missing values to `by` or `bins`, or drop `complete`.",
         )
-    return np.bincount(place[inside], minlength=table.cells).astype(np.int64)
+    return np.bincount(place[inside], minlength=table.everyone).astype(np.int64)
 
 
 def _places(column: Typed, axis: tuple[GroupValue, ...], attribute: Attribute, schema: Schema) -> Whole:

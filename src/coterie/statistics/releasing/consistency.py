@@ -40,12 +40,17 @@ def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> t
     metric = design.metric
     made = design.reconstruction(budgets)
     sizes = [0 if g.rows is None else g.rows.size for g in design.groups]
-    large = max(sizes, default=0) > _MOST_REPLAYED
+    linked = any(links.linked for links in made.links)
+    large = max(sizes, default=0) > _MOST_REPLAYED or linked
     largest = max([len(g.cells) for g in design.groups] if large else sizes, default=1)
     draws = min(REPLICATES << exponent, max(int(_MOST_WORK / max(largest, 1)), 512))
     draws -= draws % REPLICATES
     drawn, truth = _replayed(design, budgets, draws)
+    grouped = {q for group in design.groups for q in group.quantities}
     values = made.linear(drawn) if large else made.fitted(drawn)
+    if linked:  # guesses about different tables may contradict each other, which is no noise
+        exact = made.linear(_expected_rows(design)[None, :])[0]
+        truth = [exact[q] if q in grouped else value for q, value in enumerate(truth)]
     found = []
     for error in metric.errors:
         here = {name: values[:, i] for name, i in zip(error.names, error.inputs, strict=True)}
@@ -96,9 +101,10 @@ class Replay:
 
     @classmethod
     def of(cls, design: Design, budgets: Floats) -> Replay:
-        draws = REPLICATES << (9 if design.starts[-1] <= _MANY else 7)
-        drawn, truth = _replayed(design, budgets, draws)
         made = design.reconstruction(budgets)
+        many = design.starts[-1] > _MANY or any(links.linked for links in made.links)
+        draws = REPLICATES << (7 if many else 9)
+        drawn, truth = _replayed(design, budgets, draws)
         exact = made.linear(_expected_rows(design)[None, :])[0]
         moved = made.linear(drawn) - exact
         for q in made.alone:  # a quantile's truth differs from table to table

@@ -7,12 +7,12 @@ Cutting each cell at zero alone would make every total of small cells too large.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from coterie.chain.noise.discrete_gaussian import whole_gaussian, whole_laplace
 from coterie.chain.noise.sampler import Sampler
 from coterie.schema.arrays import Floats, Whole
 from coterie.statistics.planning.plan import Plan
+from coterie.statistics.releasing.common_margins import of_counts, with_counts, with_table
 from coterie.statistics.releasing.consistency import LEVEL
-from coterie.statistics.releasing.nearest_table import nearest_counts
+from coterie.statistics.releasing.nearest_table import FixedMargin, nearest_counts
 from coterie.statistics.specification.equations import names_in
+from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.large_table import LargeTable
 from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
@@ -30,6 +32,19 @@ _MANY = 50  # draws whose sum is as good as normal
 _SAMPLE = 400_000
 _WIDE = 1e4  # a spread beyond which whole numbers are as good as all
 _NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+
+class ReleasedFigure(Protocol):
+    """A count that is published by itself."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+    @property
+    def expected_error(self) -> float: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,29 +111,65 @@ def _laplace_reach(added: int, scale: float) -> float:
     return float(np.quantile(np.abs(draws[0] - draws[1]), LEVEL, method="inverted_cdf"))
 
 
-def released_tables(chosen: Plan, exact: Mapping[str, Any], sampler: Sampler) -> dict[str, ReleasedTable]:
-    """Each large table by the name of its statistic."""
+def released_tables(
+    chosen: Plan,
+    exact: Mapping[str, Any],
+    sampler: Sampler,
+    tables: Sequence[Floats],
+    figures: Mapping[Filter, ReleasedFigure],
+) -> dict[str, ReleasedTable]:
+    """Each large table by the name of its statistic.
+
+    `tables`: of each group of the design, the cells that are published (∞: not known); `figures`: counts that are published
+    alone. Tables are fitted one after the other, smaller ones first, and have the totals of all that is fixed by then.
+    """
     design, specification = chosen.design, chosen.specification
     budgets = dict(zip((m.name for m in design.measurements), chosen.budgets, strict=True))
     errors = {error.name: error.mean for error in chosen.errors}
-    found = {}
-    for s in specification.statistics:
-        if s.table is not None:
-            (measured,) = names_in(design.statistics[s.name])
-            noise = CellNoise.of(budgets[measured], specification)
-            stream = f"statistics {specification.digest} {measured}"
-            counts: Whole = exact[measured]
-            noisy = counts + noise.draw(len(counts), sampler, stream)
-            public = specification.size if s.table.complete and s.where.everyone else None
-            found[s.name] = _released(s.table, measured, noisy, noise, public, errors[s.name])
-    return found
+    found: dict[str, ReleasedTable] = {}
+    fitted: list[tuple[LargeTable, Filter, Whole]] = []
+    for s in sorted((s for s in specification.statistics if s.table), key=lambda one: one.table.everyone):  # type: ignore[union-attr]
+        table = s.table
+        assert table is not None
+        (measured,) = names_in(design.statistics[s.name])
+        noise = CellNoise.of(budgets[measured], specification)
+        stream = f"statistics {specification.digest} {measured}"
+        counts: Whole = exact[measured]
+        noisy = counts + noise.draw(len(counts), sampler, stream)
+        public = specification.size if s.where.everyone else None
+        margins = [
+            with_counts(table, s.where, group, cells, specification.schema)
+            for group, cells in zip(design.groups, tables, strict=True)
+            if group.counts
+        ]
+        margins += [with_table(table, other, cells) for other, where, cells in fitted if where == s.where]
+        fixed = _distinct([margin for margin in margins if margin is not None])
+        cells = nearest_counts(noisy.reshape(table.shape), table.totals, public, fixed).ravel()
+        fitted.append((table, s.where, cells))
+        drawn = _released(table, measured, cells, noisy, noise, public, errors[s.name])
+        found[s.name] = _with_figures(drawn, figures if s.where.everyone else {})
+    return {s.name: found[s.name] for s in specification.statistics if s.name in found}
+
+
+def _distinct(margins: Sequence[FixedMargin]) -> list[FixedMargin]:
+    """Without those of which another has every column."""
+    kept: list[FixedMargin] = []
+    for margin in sorted(margins, key=lambda one: -len(one.classes)):
+        if not any(set(margin.classes) <= set(other.classes) for other in kept):
+            kept.append(margin)
+    return kept
 
 
 def _released(
-    table: LargeTable, measured: str, noisy: Whole, noise: CellNoise, public: int | None, error: float
+    table: LargeTable,
+    measured: str,
+    cells: Whole,
+    noisy: Whole,
+    noise: CellNoise,
+    public: int | None,
+    error: float,
 ) -> ReleasedTable:
     most = np.iinfo(np.int64).max if public is None else public
-    cells = nearest_counts(noisy.reshape(table.shape), table.totals, public).ravel()
     places = table.published
     values = table.with_totals(cells)[places]
     added = table.with_totals(np.ones_like(cells))[places]
@@ -129,8 +180,22 @@ def _released(
     middle = np.clip(table.with_totals(noisy)[places], 0, most)
     lower = np.clip(np.ceil(middle - reach), 0, most).astype(np.int64)
     upper = np.clip(np.floor(middle + reach), 0, most).astype(np.int64)
-    everything = added == table.cells if public is not None else np.zeros(len(added), dtype=np.bool_)
+    everything = added == table.everyone if public is not None else np.zeros(len(added), dtype=np.bool_)
     lower, upper = np.minimum(lower, values), np.maximum(upper, values)
     lower, upper = np.where(everything, values, lower), np.where(everything, values, upper)
     expected = np.where(everything, 0.0, np.where(added > 1, spreads, error))
     return ReleasedTable(table, measured, values, lower, upper, expected, noisy)
+
+
+def _with_figures(made: ReleasedTable, figures: Mapping[Filter, ReleasedFigure]) -> ReleasedTable:
+    """A figure that is published by itself, too, has the interval that it has there."""
+    if not figures:
+        return made
+    known = list(figures.values())
+    lower, upper, errors = made.lower.copy(), made.upper.copy(), made.errors.copy()
+    for place, which in of_counts(made.table, {chosen: i for i, chosen in enumerate(figures)}):
+        if known[which].value == made.values[place]:
+            lower[place] = math.ceil(known[which].lower - 1e-6)
+            upper[place] = math.floor(known[which].upper + 1e-6)
+            errors[place] = known[which].expected_error
+    return replace(made, lower=lower, upper=upper, errors=errors)

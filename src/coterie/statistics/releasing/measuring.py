@@ -132,7 +132,9 @@ class _Sums:
     def place(self, column: str, grid: ValueGrid) -> Places:
         key = column, grid
         if key not in self.places:
-            self.places[key] = grid.places(self.people.numbers(column))
+            numbers = self.people.numbers(column)
+            # What is missing is in no group that is added up (coterie.statistics.specification.entries).
+            self.places[key] = grid.places(np.where(np.isnan(numbers), grid.lower, numbers))
         return self.places[key]
 
     def by_kind(self, *columns: tuple[str, ValueGrid]) -> list[int]:

@@ -56,7 +56,10 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
         elif m.table is not None:
             (drawn_cells,) = (t.noisy for t in made.tables.values() if t.measured == m.name)
             entry["columns"] = list(m.table.columns)
-            entry["along"] = [[value.text for value in axis] for axis in m.table.axes]
+            entry["along"] = [
+                [*(value.text for value in axis), *([OTHER] if rest else [])]
+                for axis, rest in zip(m.table.axes, m.table.rest, strict=True)
+            ]
             entry["values"] = [whole_if_whole(value) for value in drawn_cells.tolist()]
         else:
             conditions = m.where.conditions

@@ -5,8 +5,10 @@ decides how another cell is read. Messages name columns; never a value, and neve
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Schema
+from coterie.schema.codebook import canonical_number
 from coterie.statistics.prediction.value_grid import Places, ValueGrid
 from coterie.statistics.specification.asked_values import (
     MISSING,
@@ -31,7 +34,7 @@ from coterie.statistics.specification.filters import Between, Condition, Filter,
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
-from coterie.table.columns.column import NumericColumn, canonical_number
+from coterie.table.columns.column import NumericColumn
 from coterie.table.database import connected, fetch
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
@@ -114,12 +117,23 @@ def open_records(data: Any, table: str | None = None) -> RecordSource:
         path = Path(data)
         if not path.is_file():
             raise DataError(f"There is no file {path}.", "Check the path of the data.")
-        with path.open("rb") as stream:
-            return RecordSource(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
+        return RecordSource(data, table, f"file {_digest(path)}")
     if table is not None:
         raise ParameterError("A table was named, but the source is a data frame.", "Leave out the table.")
     frame = to_arrow(data)[0]
     return RecordSource(frame, None, f"frame {table_digest(frame)}")
+
+
+def _digest(path: Path) -> str:
+    """Of what is in the file: compressed and as it is, one table is the same data."""
+    if path.suffix.lower() == ".gz":
+        try:
+            with gzip.open(path) as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except (OSError, EOFError, zlib.error):
+            pass  # damaged: the reader will say so
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def typed(
@@ -146,7 +160,7 @@ def typed(
         column, absent = _typed(
             found.column(name), attribute, schema, name in numeric, asked.get(name, set())
         )
-        if (name in numeric or attribute.is_protected) and absent.any():
+        if (name in numeric or attribute.is_protected) and absent.any() and not attribute.gaps:
             raise _gaps(name)
         columns[name] = column
     return People(columns, found.num_rows, keys)
@@ -155,7 +169,7 @@ def typed(
 def _gaps(name: str) -> DataError:
     return DataError(
         f"Column '{name}' has missing values.",
-        "Fill them, or set `missing: impute` for it in the schema.",
+        "Fill them, or write `missing: impute` or `missing: own category` for it in the schema.",
     )
 
 

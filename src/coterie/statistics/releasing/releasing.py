@@ -63,24 +63,34 @@ def make_release(
     design = chosen.design
     exact = compute(design, records, noise.sampler)
     shown = _shown_keys(chosen, exact, noise)
-    tables = released_tables(chosen, exact, noise.sampler)
     noisy = add_noise(design, exact, chosen.budgets, noise)
-    fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
-    statistics, equations = evaluate(design, fitted)
+    made = design.reconstruction(as_floats(chosen.budgets))
+    cells = made.tables(noisy)
+    statistics, equations = evaluate(design, made.asked(noisy, cells))
     bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
-    values = []
+    values, figures = [], {}
+    counts = {
+        s.name: s.where
+        for s in chosen.specification.statistics
+        if s.kind is StatisticKind.COUNT and not s.weighted_by
+    }
+    large = {s.name for s in chosen.specification.statistics if s.table is not None}
     for name, value, is_equation in [
         *((name, float(value[0]), False) for name, value in statistics.items()),
         *((name, float(value[0]), True) for name, value in equations.items()),
     ]:
-        if name in shown or name in tables:
+        if name in shown or name in large:
             values += shown.get(name, [])
             continue
         interval = bounds.get(name)
         lower, upper = (interval.lower, interval.upper) if interval else (value, value)
         lower, upper = min(lower, value), max(upper, value)
         values.append(ReleasedValue(name, is_equation, value, lower, upper, errors.get(name, 0.0)))
+        if name in counts:
+            figures[counts[name]] = values[-1]
+    known = [np.where(fit.unseen, np.inf, one[0]) for fit, one in zip(made.fits, cells, strict=True)]
+    tables = released_tables(chosen, exact, noise.sampler, known, figures)
     scales = _release_scales(design, chosen.budgets)
     return StatisticsRelease(
         chosen, tuple(values), noisy[0], scales, noise.name, noise.sampler.private, tables, pilot
@@ -132,11 +142,23 @@ def evaluate(design: Design, values: NDArray[np.float64]) -> tuple[dict[str, Flo
     """Statistics from quantities (releases × quantities), equations from statistics."""
     noisy = {q.name: values[:, i] for i, q in enumerate(design.metric.quantities)}
     statistics = {name: _row(form, noisy, len(values)) for name, form in design.statistics.items()}
+    for names in _rising(design.specification):
+        ordered = np.sort(np.stack([statistics[name] for name in names]), axis=0)
+        statistics |= dict(zip(names, ordered, strict=True))
     equations = {
         name: _row(form, {key: statistics[key] for key in names_in(form)}, len(values))
         for name, form in design.equations.items()
     }
     return statistics, equations
+
+
+def _rising(specification: Specification) -> list[list[str]]:
+    """Quantiles of the same values, lower ones first: published ones are in this order."""
+    found: dict[object, list[tuple[float, str]]] = {}
+    for s in specification.statistics:
+        if s.kind is StatisticKind.QUANTILE:
+            found.setdefault((s.where, s.columns), []).append((s.quantile, s.name))
+    return [[name for _, name in sorted(pairs)] for pairs in found.values() if len(pairs) > 1]
 
 
 def _row(form: Expression, inputs: Mapping[str, Floats], releases: int) -> Floats:

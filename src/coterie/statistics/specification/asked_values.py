@@ -10,12 +10,13 @@ from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Schema
+from coterie.schema.codebook import canonical_number as canonical
+from coterie.schema.codebook import marked_by
 from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value
 from coterie.table.checked import step_of
-from coterie.table.columns.column import canonical_number as canonical
 from coterie.table.columns.labels import MISSING_LABEL
 
 MISSING = "\x00missing"  # no text of a file or a filter
@@ -62,6 +63,9 @@ def one_spelling(chosen: Filter, schema: Schema) -> Filter:
     """The filter with labels as texts and numbers as numbers, however they were written: equal ones are equal then."""
 
     def spelled(value: Value, attribute: Attribute, *, labelled: bool) -> Value:
+        code = attribute.codes_by_words.get(str(value)) if labelled else None
+        if code is not None and code in (asked_labels(attribute, schema.folder) or ()):
+            return code
         if value in attribute.missing_marks or isinstance(value, str) == labelled:
             return value
         if labelled:
@@ -121,7 +125,9 @@ def _asked_number(value: Value, attribute: Attribute) -> Value:
 
 def _asked_label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -> str:
     text = value.strip() if isinstance(value, str) else canonical(repr(value))
-    if text in attribute.missing_marks:
+    if text not in (labels or ()):  # a code may be named by its words
+        text = attribute.codes_by_words.get(text, text)
+    if marked_by(attribute.missing_marks)(text):
         return MISSING_LABEL if attribute.gaps else MISSING
     if labels is None or text in labels:
         return canonical(text) if labels is None else text

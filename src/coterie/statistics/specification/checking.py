@@ -142,10 +142,10 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             raise SchemaError(
                 f"{where} needs numbers, but '{column}' is {attribute.type.value}.", "Use a count by value."
             )
-        if attribute.gaps:
+        if attribute.not_applicable is not None:
             raise SchemaError(
-                f"{where} adds up '{column}', of which values may be missing.",
-                "Write `missing: impute` for it in the schema, or publish synthetic rows: dp-synthetic releases gaps.",
+                f"{where} adds up '{column}', of which the schema says where it does not apply.",
+                "Leave not_applicable out, write `missing: own category`, and ask for the others: where: {age: {from: 15}}.",
             )
         if attribute.domain is None:
             raise SchemaError(

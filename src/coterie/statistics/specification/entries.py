@@ -21,7 +21,7 @@ from coterie.statistics.specification.fields import (
     positive_integer,
     positive_of,
 )
-from coterie.statistics.specification.filters import Filter, label_text, read_filter
+from coterie.statistics.specification.filters import Between, Filter, label_text, read_filter
 from coterie.statistics.specification.groups import StatisticGroup, axes_of, groups_of, private_key
 from coterie.statistics.specification.large_table import large_table
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
@@ -138,8 +138,20 @@ def expand(
 
 
 def _respelled(statistic: Statistic, schema: Schema) -> Statistic:
-    where, that = one_spelling(statistic.where, schema), statistic.that
+    where, that = one_spelling(statistic.where, schema) & _answered(statistic, schema), statistic.that
     return replace(statistic, where=where, that=None if that is None else one_spelling(that, schema))
+
+
+def _answered(statistic: Statistic, schema: Schema) -> Filter:
+    """Only records with a value are added up, where values may be missing: whether there is one is public of nobody."""
+    described = {attribute.name: attribute for attribute in schema.attributes}
+    asked = {column for column, condition in statistic.where.conditions if isinstance(condition, Between)}
+    found = Filter()
+    for column in () if statistic.kind.of_keys else dict.fromkeys(statistic.columns):
+        attribute = described.get(column)
+        if column not in asked and attribute is not None and attribute.gaps and attribute.domain is not None:
+            found = found.and_also(column, Between(start=attribute.domain.lower))
+    return found
 
 
 def _total_of(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import math
+import re
 import tokenize
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -173,6 +174,7 @@ _BINARY: dict[type[ast.operator], Op] = {
     ast.Pow: Op.POWER,
 }
 _FUNCTIONS = {"sqrt": Op.SQRT, "log": Op.LOG, "exp": Op.EXP, "abs": Op.ABS, "min": Op.MIN, "max": Op.MAX}
+_GROUP = re.compile(r"([^\W\d]\w*)\[([^\[\]]*)\]")
 _ALLOWED = (
     "Allowed are + - * / ** with a number as exponent, brackets, numbers, names of statistics "
     "and equations (a group in square brackets: mean_age[north]) and sqrt, log, exp, abs, min, max."
@@ -191,7 +193,9 @@ def parse(text: str, where: str = "The equation") -> Expression:
         tree = ast.parse(text.strip(), mode="eval")
         _no_folded_names(text.strip(), where)
     except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
-        raise ParameterError(f"{where} cannot be read as a formula.", _ALLOWED) from None
+        raise ParameterError(
+            f"{where} cannot be read as a formula.", _with_quotes(text) or _ALLOWED
+        ) from None
     return _convert(tree.body, where, 0)
 
 
@@ -293,8 +297,19 @@ def _label(node: ast.expr, where: str) -> str:
             return label_text(-value)
     raise ParameterError(
         f"{where} names a group in a way that cannot be read.",
-        "Write mean_age[north], or with quotes mean_age['north west'].",
+        "Put each label that is more than letters, digits and _ in quotes: mean_age['north west', f].",
     )
+
+
+def _with_quotes(text: str) -> str:
+    """What to write where a group's label holds signs of formulas: n[all, >50K] is n[all, '>50K']."""
+    for head, inside in _GROUP.findall(text):
+        labels = split_labels(inside)
+        if any(not (label.isidentifier() or label.isdigit()) for label in labels):
+            said = ", ".join(one if one.isidentifier() or one.isdigit() else repr(one) for one in labels)
+            if f"{head}[{said}]" != f"{head}[{inside.strip()}]":
+                return f"Put a group's label in quotes where it is more than letters, digits and _: {head}[{said}]."
+    return ""
 
 
 # Equations that analysts use all the time, ready to name instead of to write.

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.specification.filters import Condition, Filter, OneOf
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf
 from coterie.statistics.specification.shape import ValueShape, of_distribution, uniform_around
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 from coterie.table.checked import step_of
@@ -72,6 +72,9 @@ class Expectations:
         stated = self.stated_size(where)
         if stated is not None:
             return stated
+        asked = Filter(tuple(entry for entry in where.conditions if not self._always(*entry)))
+        if asked != where:  # nobody says how many values are missing: as if none were
+            return self.size(asked)
         declared = [s.at_least for s in self._about_group(where) if s.at_least]
         if declared:
             return float(max(declared))
@@ -79,6 +82,14 @@ class Expectations:
             return self.size(s.where) * self.given[s.name]
         shares = [self._public_share(column, condition) for column, condition in where.conditions]
         return float(self.specification.records or 1000) * max(math.prod(shares), 1 / 32)
+
+    def _always(self, column: str, condition: Condition) -> bool:
+        """Whether every value satisfies it, so that it only leaves out what is missing."""
+        attribute = self.specification.schema[column]
+        domain = attribute.domain
+        if domain is None or not attribute.gaps or not isinstance(condition, Between):
+            return False
+        return condition.start <= domain.lower and condition.below > domain.upper
 
     def _public_share(self, column: str, condition: Condition) -> float:
         """Of all records, as far as the schema tells: every label equally frequent, numbers spread over their domain."""

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
-from coterie.statistics.specification.groups import GroupValue, above_axis, kept_in_totals
+from coterie.statistics.specification.asked_values import only_labels
+from coterie.statistics.specification.filters import Between, number_text
+from coterie.statistics.specification.groups import ALL, GroupValue, above_axis, kept_in_totals
 from coterie.statistics.specification.specification import StatisticKind
 
 MOST_SINGLE = 2_048  # cells that are statistics of their own
@@ -29,7 +31,8 @@ _COUNTED = (StatisticKind.COUNT, StatisticKind.HISTOGRAM)
 class LargeTable:
     """`axes` has the values along each column; `above` what totals are over; `kept` the columns of each total (None: all).
 
-    `complete`: every record lies in some cell.
+    `complete`: every record lies in some cell. Elsewhere an axis has one more place, for records with none of its values:
+    it is measured and not published, so that totals are over everybody.
     """
 
     name: str
@@ -37,6 +40,7 @@ class LargeTable:
     above: tuple[tuple[GroupValue, ...], ...]
     kept: tuple[frozenset[str], ...] | None
     complete: bool
+    rest: tuple[bool, ...]  # along each axis, whether there is such a place
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,14 +48,21 @@ class LargeTable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(len(axis) for axis in self.axes)
+        """With the places that are not published."""
+        return tuple(len(axis) + rest for axis, rest in zip(self.axes, self.rest, strict=True))
 
     @property
     def cells(self) -> int:
+        """How many are published."""
+        return math.prod(len(axis) for axis in self.axes)
+
+    @property
+    def everyone(self) -> int:
+        """How many places there are for records."""
         return math.prod(self.shape)
 
     def __str__(self) -> str:
-        sides = (f"{column} ({size:,})" for column, size in zip(self.columns, self.shape, strict=True))
+        sides = (f"{axis[0].column} ({len(axis):,})" for axis in self.axes)
         return f"{self.name}: {' × '.join(sides)}"
 
     def along(self, axis: int) -> tuple[GroupValue, ...]:
@@ -59,11 +70,13 @@ class LargeTable:
         return (*self.axes[axis], *self.above[axis])
 
     def with_totals(self, cells: NDArray[Number]) -> NDArray[Number]:
-        """The array with what is above each axis added up behind it; flat."""
+        """The published values along each axis, with what is above them added up behind; flat."""
         cube = cells.reshape(self.shape)
-        for place, above in enumerate(self.above):
-            parts: list[NDArray[Number]] = [cube]
-            parts += [np.take(cube, sorted(one.covers), place).sum(place, keepdims=True) for one in above]
+        for place, (axis, above) in enumerate(zip(self.axes, self.above, strict=True)):
+            parts: list[NDArray[Number]] = [np.take(cube, np.arange(len(axis)), place)]
+            for one in above:
+                held = cube if one.text == ALL else np.take(cube, sorted(one.covers), place)
+                parts.append(held.sum(place, keepdims=True))
             cube = np.concatenate(parts, axis=place)
         return cube.ravel()
 
@@ -140,7 +153,28 @@ def large_table(
         tuple(above),
         None if kept is None else tuple(kept),
         entry.get("complete") is True,
+        tuple(entry.get("complete") is not True and not _holds_everybody(axis, schema) for axis in axes),
     )
+
+
+def _holds_everybody(axis: Sequence[GroupValue], schema: Schema) -> bool:
+    """Whether the schema leaves no record beside these values: a table with any other value is refused."""
+    attribute = schema[axis[0].column]
+    if attribute.gaps or not attribute.is_protected:
+        return False
+    labels = only_labels(attribute, schema)
+    if labels is not None:
+        return labels <= {choice.text for choice in axis}
+    if attribute.domain is None:
+        return False
+    lower, upper = attribute.domain.lower, attribute.domain.upper
+    first, last = (choice.where.conditions[0][1] for choice in (axis[0], axis[-1]))
+    if isinstance(first, Between) and isinstance(last, Between):
+        return first.start <= lower and upper < last.below
+    if attribute.type != "integer" or upper - lower + 1 > len(axis):
+        return False
+    listed = {choice.text for choice in axis}
+    return {number_text(float(value)) for value in range(math.ceil(lower), math.floor(upper) + 1)} <= listed
 
 
 def every_condition(table: LargeTable) -> itertools.chain[GroupValue]:

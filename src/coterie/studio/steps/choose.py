@@ -36,7 +36,7 @@ class ChoiceForm:
     k: str = "10"
     rule: bool = True  # where a method has a public rule for k, follow it
     grouping: str = "equal"
-    shuffle: bool = False
+    shuffle: bool = True
     clip: bool = True
 
     @classmethod

@@ -14,7 +14,7 @@ from coterie.auditing import Audit
 from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
 from coterie.auditing.audit import QuotedPromise, chosen
-from coterie.errors import CertificateError, DataError
+from coterie.errors import CertificateError
 from coterie.evaluation import all_measures
 from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
@@ -83,7 +83,7 @@ def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) ->
             "The released data were changed since they were certified.", "Put the original file back."
         )
     released = read_table(entry.data, table=entry.table, schema=schema.of_release)
-    order = _order(entry) if certificate.release.shuffled else None
+    order = entry.internal if certificate.release.shuffled else None
     table = project.typed_table()
     found = coterie.audit(table, released, schema, certificate=certificate, order=order, **shared)
     store(checked_file(project, entry, "audit"), json.dumps(found.to_dict()))
@@ -93,18 +93,6 @@ def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) ->
     worth = coterie.evaluate(table, released, schema, measures=measures, shuffled=not linked)
     store(checked_file(project, entry, "evaluation"), json.dumps(worth.to_dict()))
     return found
-
-
-def _order(entry: PastRelease) -> list[int] | None:
-    """Whose row is whose after shuffling, which only internal figures tell."""
-    if entry.internal is None:
-        return None
-    try:
-        return [int(place) for place in json.loads(Path(entry.internal).read_text())["row_order"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(
-            f"The internal figures {entry.internal} cannot be read.", "Put the file back."
-        ) from None
 
 
 def _shown(audit: Audit) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, shortened
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Role
-from coterie.schema.codebook import in_ranges, ranges_of
-from coterie.table.columns.column import EXACT, canonical_number, text_of
+from coterie.schema.codebook import canonical_number, marked_by, ranges_of
+from coterie.table.columns.column import EXACT, text_of
 
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
@@ -307,15 +307,11 @@ def distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | 
             f"Column '{attribute.name}' holds {_name(kind)}, which has no labels.",
             "Convert it to text first.",
         ) from None
-    missing, ranges = {"", *attribute.missing_marks}, ranges_of(attribute.missing_marks)
-    missing |= {
-        words
-        for words, code in attribute.codes_by_words.items()
-        if code in missing or in_ranges(code, ranges)
-    }
+    marked = marked_by(attribute.missing_marks)
+    gaps = {"", *(words for words, code in attribute.codes_by_words.items() if marked(code))}
     trimmed = [text.strip() if text else "" for text in texts]
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return [None if text in missing or in_ranges(text, ranges) else text for text in trimmed], places
+    return [None if text in gaps or marked(text) else text for text in trimmed], places
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

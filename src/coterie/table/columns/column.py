@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain
+from coterie.schema.codebook import WHOLE, canonical_number
 from coterie.schema.taxonomy.semantics import distance_matrix, encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
@@ -123,8 +123,6 @@ Column: TypeAlias = NumericColumn | CategoryColumn
 # One cell as text: how a number, a date or a truth value would stand in a CSV file.
 
 EXACT = 2**53  # integers beyond it are not exact as doubles
-# A number as labels may be written: 1.0 and 1.00 are 1, and 0.50 is 0.5; 01 is no number here but a code with its zero.
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?")
 _LONGEST = 400  # digits: no double has more before or after its point
 
 
@@ -163,15 +161,6 @@ def text_of(value: Any) -> str | None:
     raise ValueError("neither number, text, date nor truth value")
 
 
-def canonical_number(text: str) -> str:
-    """The shortest way to write the same plain number; any other text as it stands."""
-    if not _PLAIN_NUMBER.fullmatch(text):
-        return text
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
 # The door out: which type a released column has, from the schema alone.
 #
 # How the input stored the column plays no part: one cell with another decimal place, a gap or a fraction would change that,
@@ -184,12 +173,11 @@ _TYPES = {
     AttributeType.TIMESTAMP: pa.timestamp("us"),
     AttributeType.BOOLEAN: pa.bool_(),
 }
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 stay text
 
 
 def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field:
     """Name, type and nullability of a protected column; `labels` are all labels of its domain."""
-    of_labels = pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
+    of_labels = pa.int64() if all(map(WHOLE.fullmatch, labels)) else pa.string()
     return pa.field(attribute.name, _TYPES.get(attribute.type) or of_labels, nullable=attribute.gaps)
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from coterie.errors import SchemaError
 from coterie.schema.arrays import Codes
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Order
+from coterie.schema.codebook import marked_by
 from coterie.schema.recoded import new_labels
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.semantics import (
@@ -99,6 +100,11 @@ def _domain(attribute: Attribute, folder: Path) -> Taxonomy:
         raise SchemaError(
             f"Attribute '{attribute.name}' has {len(taxonomy.categories)} labels, more than the {declared.most} allowed.",
             "Group the labels, or raise `most:` in its categories if there really are so many.",
+        )
+    if declared.taxonomy is not None and any(map(marked_by(attribute.missing_marks), taxonomy.categories)):
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has a missing mark that is a category of its taxonomy.",
+            "Take it out of missing_marks, or out of the taxonomy.",
         )
     return taxonomy
 

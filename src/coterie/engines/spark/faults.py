@@ -1,26 +1,14 @@
-"""What runs on Spark's executors: checking rows, and whole clusters through the chain; and how a fault travels back."""
+"""How a fault on an executor travels back, and what Spark's own faults are in our words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from coterie import errors
-from coterie.chain.partition.clustering import Piece
-from coterie.engines.out_of_core.chain import SamplerAt, content, filled_like, piece_values
 from coterie.errors import CoterieError, DataError, OutputError
-from coterie.methods.recipe import Method
-from coterie.schema.attributes import Role, Schema
-from coterie.table.checked import column_of, located, with_policies
-from coterie.table.columns.column import CategoryColumn, Column
-from coterie.table.columns.labels import further_codes
 
 _FAULT = "COTERIE-FAULT "
 # Words of Java, Hadoop and Spark about storage, and what they mean. The first that is found is told.
@@ -47,57 +35,6 @@ _STORAGE = (
         "Check its endpoint in Spark's settings (for S3: fs.s3a.endpoint), and the network.",
     ),
 )
-
-
-def protect_piece(
-    method: Method,
-    k: int,
-    shares: dict[str, Fraction],
-    sampler: SamplerAt,
-    likes: Sequence[Column],
-    names: Sequence[str],
-    piece: Piece,
-) -> dict[str, NDArray[Any]]:
-    """On an executor: whole clusters of some attributes through the chain."""
-    released = {}
-    for like, name in zip(likes, names, strict=True):
-        column = filled_like(like, piece.fields[name.replace("v", "f")])
-        epsilon = shares[like.attribute.name]
-        released[name] = piece_values(piece, column, method, k, epsilon, sampler)
-    return released
-
-
-def kept_names(schema: Schema) -> dict[str, str]:
-    """Kept columns, and what they are called on the way: any name may be one that Spark, or we, read otherwise."""
-    return {a.name: f"c{place}" for place, a in enumerate(schema.with_role(Role.KEEP))}
-
-
-def check_rows(
-    schema: Schema, likes: Sequence[Column], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    names = [a.name for a in schema.attributes if a.role is not Role.IDENTIFIER]
-    kept = kept_names(schema)
-    before = 0
-    for batch in batches:
-        table = pa.Table.from_batches([batch]).rename_columns(names)
-        try:
-            columns = {like.attribute.name: _read(table, like, schema) for like in likes}
-            checked = with_policies(table, columns, schema)
-        except DataError as error:
-            # An executor does not know how many rows other partitions have: it says what it counts.
-            raise located(error, "row {} of a partition", before) from None
-        before += len(table)
-        out = {short: checked.kept[name].combine_chunks() for name, short in kept.items()}
-        for place, like in enumerate(likes):
-            out[f"f{place}"] = pa.array(content(checked.columns[like.attribute.name]))
-        yield pa.RecordBatch.from_pydict(out)
-
-
-def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
-    column = table.column(like.attribute.name)
-    if isinstance(like, CategoryColumn):
-        return replace(like, codes=further_codes(column, like))
-    return column_of(column, like.attribute, schema)
 
 
 def faults_in_words(

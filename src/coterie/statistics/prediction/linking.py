@@ -1,0 +1,211 @@
+"""Groups of cells that share columns agree on what they share: every table of men holds the same number of them.
+
+A group is a table over some columns. Of the columns that several tables have, each knows the same margin, cut where all of
+them can tell. In `even` every margin becomes the mean of what the tables say of it, weighed by how well they know it, the
+smallest sets of columns first: a larger set then changes no margin that is fixed already (Qardaji, Yang & Li 2014). In
+`fixed` margins are whole counts, none negative, and tables the nearest that have them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats
+from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded, within
+from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.filters import atoms
+
+CellClasses = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedMargin:
+    """What the tables `classes` (by their number) all have: of each cell its class."""
+
+    columns: frozenset[str]
+    classes: Mapping[int, CellClasses]
+    count: int
+
+    def of(self, table: int, cells: Floats) -> Floats:
+        """The margin of a table (draws × cells)."""
+        return sums_of(cells, self.classes[table], self.count)
+
+
+def sums_of(cells: Floats, classes: CellClasses, count: int) -> Floats:
+    """Draws × classes."""
+    if len(cells) == 1:
+        found = np.bincount(classes, weights=cells[0], minlength=count)
+        return np.asarray(found[None, :], dtype=np.float64)
+    order = np.argsort(classes, kind="stable")
+    starts = np.searchsorted(classes[order], np.arange(count))
+    return np.asarray(np.add.reduceat(cells[:, order], starts, axis=1))
+
+
+def shared_margins(tables: Sequence[Cells]) -> tuple[SharedMargin, ...]:
+    """Of tables of the same kind, every margin that some of them share; those over fewer columns first."""
+    sets = [frozenset(axis.column for axis in table.axes) for table in tables]
+    wanted = {a & b for a, b in itertools.combinations(sets, 2)}
+    while True:
+        more = wanted | {a & b for a, b in itertools.product(wanted, sets)}
+        if more == wanted:
+            break
+        wanted = more
+    found = []
+    for columns in sorted(wanted, key=lambda chosen: (len(chosen), sorted(chosen))):
+        members = [place for place, held in enumerate(sets) if columns <= held]
+        if len(members) > 1:
+            found.append(_margin(columns, {place: tables[place] for place in members}))
+    return tuple(found)
+
+
+def _margin(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedMargin:
+    along = {place: np.zeros(len(cells), dtype=np.int64) for place, cells in tables.items()}
+    for column in sorted(columns):
+        classes = _classes(column, tables)
+        size = 1 + max(int(found.max(initial=0)) for found in classes.values())
+        for place, found in classes.items():
+            along[place] = along[place] * size + found
+    used = np.unique(np.concatenate(list(along.values())))
+    return SharedMargin(
+        columns, {place: np.searchsorted(used, found) for place, found in along.items()}, len(used)
+    )
+
+
+def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, CellClasses]:
+    """Of each table's cells the piece of a column, cut only where every table cuts it."""
+    axis_of = {
+        place: next(i for i, axis in enumerate(cells.axes) if axis.column == column)
+        for place, cells in tables.items()
+    }
+    atom_of = {place: cells.places()[:, axis_of[place]] for place, cells in tables.items()}
+    axes = {place: cells.axes[axis_of[place]] for place, cells in tables.items()}
+    conditions = dict.fromkeys(itertools.chain.from_iterable(axis.conditions for axis in axes.values()))
+    if all(axis.atoms == next(iter(axes.values())).atoms for axis in axes.values()) and all(
+        len(axis.conditions) == len(conditions) for axis in axes.values()
+    ):
+        return atom_of
+    numbered = {condition: place for place, condition in enumerate(conditions)}
+    here = {place: [numbered[c] for c in axis.conditions] for place, axis in axes.items()}
+    present = {place: set(np.unique(found).tolist()) for place, found in atom_of.items()}
+    joined: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def root(piece: tuple[int, int]) -> tuple[int, int]:
+        while joined.setdefault(piece, piece) != piece:
+            piece = joined[piece]
+        return piece
+
+    for accepted in atoms(list(conditions)):
+        pieces = [
+            (place, axis.place.get(tuple(accepted[i] for i in here[place]), -1))
+            for place, axis in axes.items()
+        ]
+        if all(atom in present[place] for place, atom in pieces):
+            for piece in pieces[1:]:
+                joined[root(piece)] = root(pieces[0])
+    roots = {root((place, atom)) for place, held in present.items() for atom in held}
+    numbers = {one: number for number, one in enumerate(sorted(roots))}
+    return {
+        place: np.array([numbers[root((place, int(atom)))] for atom in found], dtype=np.int64)
+        for place, found in atom_of.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The tables of one kind, what they share, and how well each knows it (0: not at all)."""
+
+    tables: tuple[int, ...]  # places among the groups
+    margins: tuple[SharedMargin, ...]
+    trust: tuple[Mapping[int, float], ...]
+    open: Mapping[int, NDArray[np.bool_]]  # cells that nothing measured tells
+
+    @property
+    def linked(self) -> bool:
+        """Whether some share columns; all share the number of records."""
+        return any(margin.columns for margin in self.margins)
+
+    def even(self, cells: Sequence[Floats]) -> list[Floats]:
+        """Draws × cells of every table, moved to the margins they share: linear, and without a bias."""
+        moved = list(cells)
+        for margin, trust in zip(self.margins, self.trust, strict=True):
+            total = sum(trust.values())
+            if not total:
+                continue
+            said = {table: margin.of(table, moved[table]) for table, known in trust.items() if known}
+            mean = sum(trust[table] / total * one for table, one in said.items())
+            for table, one in said.items():
+                classes = margin.classes[table]
+                sizes = np.bincount(classes, minlength=margin.count)
+                moved[table] = moved[table] + ((mean - one) / sizes)[:, classes]
+        return moved
+
+    def fixed(self, cells: Sequence[Floats], total: float | None) -> list[Floats]:
+        """One draw: whole counts, none negative, that agree on everything they share."""
+        known: list[tuple[SharedMargin, Floats]] = []
+        for margin, trust in zip(self.margins, self.trust, strict=True):
+            table = max(trust, key=lambda one: trust[one])
+            if not margin.columns:
+                if total is not None:
+                    known.append((margin, np.array([total])))
+            elif trust[table]:
+                families = self._families(table, known, margin)
+                noisy = margin.of(table, cells[table])[0]
+                known.append((margin, rounded(nearest(noisy, families), families)))
+        found = []
+        for table, one in enumerate(cells):
+            families = self._families(table, known, None)
+            seen = ~self.open[table]
+            held = np.zeros(one.shape[1])
+            inner = [family.only(seen) for family in families]
+            held[seen] = rounded(nearest(one[0, seen], inner), inner)
+            found.append(held[None, :])
+        return found
+
+    def bounded(self, cells: Sequence[Floats], ends: Sequence[tuple[Floats, Floats] | None]) -> list[Floats]:
+        """One draw of sums: between their limits, with margins that stay the same in all tables."""
+        known: list[tuple[SharedMargin, Floats]] = []
+        for margin, trust in zip(self.margins, self.trust, strict=True):
+            table = max(trust, key=lambda one: trust[one])
+            limits = ends[table]
+            if trust[table]:
+                found = margin.of(table, cells[table])[0]
+                if limits is not None:
+                    low, high = (margin.of(table, end)[0] for end in limits)
+                    found = within(found, low, high, self._families(table, known, margin))
+                known.append((margin, found))
+        return [
+            one
+            if limits is None
+            else within(one[0], limits[0][0], limits[1][0], self._families(table, known, None))[None, :]
+            for table, (one, limits) in enumerate(zip(cells, ends, strict=True))
+        ]
+
+    def _families(
+        self, table: int, known: Iterable[tuple[SharedMargin, Floats]], within: SharedMargin | None
+    ) -> list[FixedSums]:
+        """The margins that are fixed already, as sums over a table's cells, or over the classes of a margin of it."""
+        chosen = [
+            (margin, sums)
+            for margin, sums in known
+            if table in margin.classes and (within is None or margin.columns < within.columns)
+        ]
+        finest = [
+            (margin, sums)
+            for margin, sums in chosen
+            if not any(margin.columns < other.columns for other, _ in chosen)
+        ]
+        found = []
+        for margin, sums in finest:
+            classes = margin.classes[table]
+            if within is not None:
+                above = np.zeros(within.count, dtype=np.int64)
+                for member, mine in within.classes.items():
+                    above[mine] = margin.classes[member]
+                classes = above
+            found.append(FixedSums(classes, sums))
+        return found
