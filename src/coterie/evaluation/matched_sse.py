@@ -51,8 +51,8 @@ def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
 MEASURE = Measure(
     name="sse-matched",
     title="squared error of each distribution",
-    meaning="as sse, with values matched by rank instead of by row: the mean over the m measured attributes in variances, "
-    "divided by m once more; 0 is the same distribution",
+    meaning="as sse, with values matched by rank instead of by row: the mean over the measured attributes in variances; "
+    "0 is the same distribution",
     papers="ours; it needs no linkage",
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),

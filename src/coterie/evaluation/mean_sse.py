@@ -1,4 +1,9 @@
-"""sse: the mean SSE of Soria-Comas et al., Eq. (4)–(5) made scale-free: each distance is divided by σ, not by σ²."""
+"""sse: the mean SSE of Soria-Comas et al., Eq. (4)–(5), with σ for σ² and 1/m inside the root: the mean squared error in
+variances.
+
+That is the reading under which the levels that Del Vasto-Terrientes et al. print come out (`coterie reproduce
+fragmented-fig3`). The equation as printed is `sse-paper`.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +25,17 @@ def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
 
 
 def by_record(values: Floats) -> Floats:
-    """(1/m · √Σ(d/σ)²)² averaged over records is Σ(…)/m²: Eq. (5) has its 1/m outside the root."""
-    return np.asarray(np.sum(values, axis=0) / len(values) ** 2, dtype=np.float64)
+    """√(1/m · Σ(d/σ)²)² averaged over records is the mean over attributes."""
+    return np.asarray(np.mean(values, axis=0), dtype=np.float64)
 
 
 MEASURE = Measure(
     name="sse",
     title="mean squared error, scale-free",
-    meaning="the squared error in variances, averaged over the m measured attributes and divided by m once more; "
-    "0: no change; 1/m (1 for a single attribute): as inaccurate as replacing every value by the mean",
-    papers="Soria-Comas et al. (iDP), Eq. (5), with σ for σ²",
+    meaning="the squared error in variances, averaged over the measured attributes; 0: no change; 1: as inaccurate as "
+    "replacing every value by the mean",
+    papers="Soria-Comas et al. (iDP), Eq. (5) and Del Vasto-Terrientes et al. (fragmented data), Eq. (5), with σ for σ² "
+    "and 1/m inside the root",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
     rank=10,

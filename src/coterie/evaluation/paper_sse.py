@@ -10,10 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.evaluation.clustered import ReleasedNumbers
-from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import NumericColumn, in_variances, spread, squared_error
+
+
+def as_printed(values: Floats) -> Floats:
+    """(1/m · √Σ(d/σ²)²)² averaged over records is Σ(…)/m²: the equation has its 1/m outside the root."""
+    return np.asarray(np.sum(values, axis=0) / len(values) ** 2, dtype=np.float64)
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
@@ -34,6 +38,6 @@ MEASURE = Measure(
     meaning="depends on units, because the equation divides by σ² before squaring; lower is better",
     papers="Soria-Comas et al. (iDP), Eq. (5); Del Vasto-Terrientes et al. (fragmented data), Eq. (5)",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=as_printed),
     rank=11,
 )
