@@ -39,7 +39,7 @@ def test_a_clean_file_is_loaded_and_described(
     page: Page, studio: Studio, people: Path, screenshot: Callable[[str], None], tmp_path: Path
 ) -> None:
     load(page, people)
-    page.sees("60 rows, 4 columns.")
+    page.sees("60 rows × 4 columns")
     screenshot("load")
     page.click("Go on: describe the columns")
     page.sees("3 of 4 attributes still need what is public about them")
@@ -50,6 +50,7 @@ def test_a_clean_file_is_loaded_and_described(
     page.fill("Lower bound of age", "0")
     page.fill("Upper bound of age", "120")
     page.sees("Not saved yet.")
+    page.sees("Saved.")  # by itself
     page.submit("Fill ward from my data")
     page.sees("The description is complete.")
     page.sees("labels from your data")
@@ -57,6 +58,7 @@ def test_a_clean_file_is_loaded_and_described(
     page.size("phone")
     screenshot("describe-from-data-phone")
     page.size("desk")
+    page.click("Edit ward")
     page.fill("Labels, one per line of ward", "north\nsouth\nwest\neast")
     page.submit("Save")
     page.sees("labels from your data")  # typing does not change where it came from
@@ -71,7 +73,7 @@ def test_a_clean_file_is_loaded_and_described(
     page.click("Download schema.yaml")
     until((tmp_path / "downloads" / "schema.yaml").exists, "the downloaded schema")
     page.submit("Save and go on")
-    assert page.path.endswith("/choose")
+    assert page.path.endswith("/recommend")
 
 
 def test_a_dirty_file_gets_sentences_until_it_is_right(
@@ -86,7 +88,7 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     page.sees("holds bytes that no CSV file has")
     people.write_text(PEOPLE.replace("person 3,23", "person 3,n.k."))
     page.submit("Read it again")
-    page.sees("60 rows, 4 columns.")
+    page.sees("60 rows × 4 columns")
     page.sees("Most cells are numbers, 1 cell is not")
     page.click("Go on: describe the columns")
     page.choose("Role of ward", "keep (untouched)")
@@ -114,8 +116,7 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
 def test_a_spreadsheet_is_uploaded_and_another_sheet_read(page: Page, tmp_path: Path) -> None:
     sheets = {"Notes": [["written by"], ["me"]], "People": [["age", "ok"], [30, True], [41, False]]}
     page.give_file(
-        ".arrow, .csv, .csv.gz, .dta, .feather, .ods, .parquet, .por, .rda, .rdata, .rds, .sas7bdat, .sav, .tsv, .xls, "
-        ".xlsm, .xlsx, .xpt, .zsav; up to 2,000 MB",
+        "File",
         write_xlsx(tmp_path / "people.xlsx", sheets),
     )
     before = page.one("html")
@@ -124,7 +125,7 @@ def test_a_spreadsheet_is_uploaded_and_another_sheet_read(page: Page, tmp_path: 
     page.sees("has 2 sheets: Notes, People.")
     page.fill("Sheet or data frame (empty: the only one)", "People")
     page.submit("Read it again")
-    page.sees("2 rows, 2 columns.")
+    page.sees("2 rows × 2 columns")
 
 
 def test_an_upload_that_is_too_large(
@@ -157,7 +158,7 @@ def test_deep_links_and_a_restart_in_the_middle(page: Page, studio: Studio, peop
     studio.start()
     page.open(deep)
     assert page.field("Upper bound of age").get_attribute("value") == "120"
-    page.open(deep.replace("describe", "choose"))
+    page.open(deep.replace("describe", "recommend"))
     page.sees("Describe every attribute first.")
     page.open("/p/00000000/describe")
     page.sees("There is no such page.")
@@ -239,7 +240,7 @@ def test_two_hundred_attributes(page: Page, tmp_path: Path, screenshot: Callable
     names = [f"q{n}_{'score' if n % 2 else 'count'}" for n in range(200)]
     path.write_text(",".join(names) + "\n" + (",".join(["1"] * 200) + "\n") * 5)
     load(page, path)
-    page.sees("5 rows, 200 columns.")
+    page.sees("5 rows × 200 columns")
     page.open(page.path.replace("load", "describe"))
     until(lambda: "200 of 200 attributes" in page.one("#state").text, "what is open")
     page.fill("Show only names with", "score")
@@ -278,7 +279,7 @@ def test_a_schema_file_and_a_taxonomy_come_in(
     page.sees("Everything fits.")
 
 
-LOOKS = [("desk", "light"), ("desk", "dark"), ("wide", "light"), ("phone", "light"), ("phone", "dark")]
+LOOKS = [("desk", "light"), ("phone", "dark")]  # the others: test_walks.py
 
 
 def test_load_and_describe_are_accessible(
@@ -298,6 +299,7 @@ def test_load_and_describe_are_accessible(
     fits_and_is_accessible("load")
     page.open(page.path.replace("load", "describe"))
     page.submit("Fill all open ones from my data")
+    page.click("Edit age")
     page.click("More about age")
     page.click("Take in a schema file")
     fits_and_is_accessible("describe")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import threading
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 from studio_driving import Page, Studio, until
 
-from coterie.publication.ledger import Ledger
 from coterie.studio.auth import StudioHome
 from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
@@ -22,9 +20,6 @@ from shown_lines import run_lines
 
 Shot = Callable[[str], None]
 GO_ON = "Go on: see everything before it happens"
-CLEAN = "name,age,stay,ward\n" + "".join(
-    f"person {n},{20 + n * 7 % 60},{1 + n * n % 29},{('north', 'south', 'west')[n % 3]}\n" for n in range(300)
-)
 
 
 def project_of(page: Page, studio: Studio) -> Project:
@@ -35,135 +30,6 @@ def verified(data: Path) -> None:
     """By the command, as a recipient would."""
     words = ["coterie", "certificate", "verify", str(data), f"{data}.certificate.json"]
     run_lines(data.parent, ("Command", shlex.join(words)))
-
-
-def tick(page: Page, label: str) -> None:
-    field = page.field(label)
-    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
-    field.click()
-
-
-def describe_ages_and_stays(page: Page) -> None:
-    page.choose("Role of ward", "keep (untouched)")
-    for name, upper in (("age", "120"), ("stay", "365")):
-        page.choose(f"Role of {name}", "protect")
-        page.choose(f"Type of {name}", "integer")
-        page.fill(f"Lower bound of {name}", "0")
-        page.fill(f"Upper bound of {name}", upper)
-
-
-def choose(page: Page, method: str, epsilon: str) -> None:
-    page.fill("exactly, as a decimal", epsilon)
-    pick = f"const one = document.getElementById('method-{method}'); one.click(); return one.checked"
-    until(lambda: page.driver.execute_script(pick), method)  # the cards are replaced as ε changes
-    page.sees(f"A ledger counts ε {epsilon}")
-    page.submit("Save")
-    page.sees(f"A ledger counts ε {epsilon}")
-
-
-def test_from_a_clean_file_to_a_verified_certificate(
-    page: Page, studio: Studio, tmp_path: Path, screenshot: Shot, axe: Callable[[], None]
-) -> None:
-    source = tmp_path / "stays.csv"
-    source.write_text(CLEAN)
-    page.fill("Path", str(source))
-    page.submit("Open")
-    page.sees("300 rows, 4 columns.")
-    page.click("Go on: describe the columns")
-    describe_ages_and_stays(page)
-    page.submit("Save and go on")
-    choose(page, "dp-synthetic", "2")
-    project = project_of(page, studio)
-
-    page.click("Audit")
-    page.submit("Attack")
-    page.sees("Verdict")
-    page.sees("What is promised")
-    screenshot("audit")
-    axe()
-
-    page.click("Release")
-    page.sees("Who counts the ε")
-    axe()
-    page.fill("Population", "patients")
-    page.fill("Lifetime ε", "5")
-    page.submit("Make it")
-    page.sees("remaining 5")
-    screenshot("release")
-    page.submit(GO_ON)
-    page.sees("Release this?")
-    page.sees("Remaining after")
-    assert page.one("#after").text == "3"
-    page.sees("Released untouched: ward.")
-    page.sees("sure after seeing")
-    screenshot("release-confirm")
-    axe()
-    page.click("Release now")  # not ticked: the browser itself holds it back
-    assert page.path.endswith("/release/confirm")
-    tick(page, "I understand that this spends ε = 2 and draws the noise once. It cannot be taken back.")
-    page.submit("Release now")
-    page.sees("Verified: these bytes belong to this certificate")
-    page.sees("remaining 3")
-    screenshot("released")
-    axe()
-    released = tmp_path / "stays-released.csv"
-    verified(released)
-    page.click("Download the data")
-    page.click("Download the certificate")
-    downloads = tmp_path / "downloads"
-    for name in (released.name, f"{released.name}.certificate.json"):
-        until((downloads / name).exists, name)
-    until(lambda: (downloads / released.name).read_bytes() == released.read_bytes(), "the whole file")
-    verified(downloads / released.name)
-    assert Ledger.inspect(tmp_path / "ledger.sqlite").balance("patients").spent == 2
-    certificate = json.loads((tmp_path / f"{released.name}.certificate.json").read_text())
-    assert certificate["guarantee"]["status"] == Project(project.folder).state.released[0].status
-
-    page.click("Attack this release")
-    page.sees("Release 1: dp-synthetic")
-    page.submit("Attack")
-    page.sees("Release 1 as it was published")
-    assert page.console() == []
-
-
-def test_from_a_dirty_file_to_a_verified_certificate(
-    page: Page, studio: Studio, tmp_path: Path, screenshot: Shot
-) -> None:
-    source = tmp_path / "dirty stays.csv"
-    source.write_text(CLEAN.replace("person 3,41", "person 3,n.k.").replace("person 9,23", "person 9,230"))
-    page.give_file(page.all("#upload label")[0].text, source)
-    page.submit("Upload and read")
-    page.sees("300 rows, 4 columns.")
-    page.click("Go on: describe the columns")
-    describe_ages_and_stays(page)
-    page.submit("Save and check the table")
-    page.sees("holds text that is not a number")
-    page.click("More about age")
-    page.fill("Texts that mean missing, one per line of age", "n.k.")
-    page.choose("Missing cells of age", "impute")
-    page.submit("Save and check the table")
-    page.sees("outside its bounds")
-    page.click("More about age")
-    page.choose("Values outside the bounds of age", "cut to the bound")
-    page.submit("Save and check the table")
-    page.sees("Everything fits.")
-    page.submit("Save and go on")
-    choose(page, "laplace", "1")
-    page.click("Release")
-    page.fill("Folder", str(tmp_path))
-    page.fill("Name", "dirty")
-    page.choose("Format", ".parquet")
-    tick(page, "No ledger")
-    tick(page, "Also write internal figures")
-    page.submit(GO_ON)
-    page.sees("Not recorded in a ledger.")
-    page.sees("300")
-    screenshot("release-confirm-dirty")
-    tick(page, "I understand that this spends ε = 1 and draws the noise once. It cannot be taken back.")
-    page.submit("Release now")
-    page.sees("Verified: these bytes belong to this certificate")
-    verified(tmp_path / "dirty.parquet")
-    assert (tmp_path / "dirty.parquet.internal.json").stat().st_mode & 0o077 == 0
 
 
 @pytest.fixture

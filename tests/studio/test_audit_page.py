@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
 from studio_client import finished, visiting
 from test_release_once import confirmed, ended, planned
@@ -16,7 +17,8 @@ from coterie.publication.staging import stage
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project
 from coterie.studio.same_in_code import audit_lines
-from release_world import ledger, ready_project
+from coterie.studio.sampling import sample_and_control
+from release_world import form, ledger, ready_project
 from shown_lines import run_lines
 
 CHOICE = Choice(method="idp-cbls", epsilon="1", k=50)
@@ -65,6 +67,86 @@ def test_a_preview_is_attacked(world: World) -> None:
     assert "DO NOT PUBLISH" in report.text
     project.change(choice=CHOICE.model_copy(update={"k": 20}))
     assert "Made with older settings" in client.get(f"/p/{project.id}/audit").text
+
+
+def test_a_severe_finding_stops_the_release_until_somebody_signs(world: World) -> None:
+    client, project, folder = world
+    plan = planned(client, project, folder)  # made before the audit
+    page = attacked(client, project)
+    assert "The guided path stops here" in page
+    assert "Next: release and dossier" not in page
+    blocked = client.get(f"/p/{project.id}/release").text
+    assert "nothing can be released yet" in blocked
+    assert 'id="plan"' not in blocked
+    assert (
+        "nobody signed a reason" in client.post(f"/p/{project.id}/release", data=form(project, folder)).text
+    )
+    assert "nobody signed a reason" in confirmed(client, project, plan).text
+    assert not (folder / "out.csv").exists()
+    for missing in ({"reason": "a test"}, {"name": "A. Steward"}):
+        answer = client.post(f"/p/{project.id}/audit/sign", data={"version": version(project), **missing})
+        assert "A reason and a name are needed" in answer.text
+    signed = {"version": version(project), "reason": "invented people", "name": "A. Steward"}
+    client.post(f"/p/{project.id}/audit/sign", data=signed)
+    assert "A. Steward signed why it goes on" in client.get(f"/p/{project.id}/release").text
+    project = Project(project.folder)
+    confirmed(client, project, planned(client, project, folder))
+    assert "invented people (A. Steward)" in ended(client, project).text
+    attacked(client, project, of="1")
+    dossier = client.get(f"/p/{project.id}/release/1/dossier/internal.html")
+    assert "invented people (A. Steward)" in dossier.text
+    project.change(choice=CHOICE.model_copy(update={"k": 20}))
+    attacked(client, Project(project.folder))
+    assert "nothing can be released yet" in client.get(f"/p/{project.id}/release").text, (
+        "signed for another audit"
+    )
+
+
+def test_nobody_of_an_attacked_household_is_in_the_control_group() -> None:
+    homes = [place // 3 for place in range(300)]
+    table = pa.table({"home": homes, "age": [place % 80 for place in range(300)]})
+    sample, control = sample_and_control(table, 1000, unit="home")
+    assert control is not None
+    mine, theirs = (set(part["home"].to_pylist()) for part in (sample, control))
+    assert not mine & theirs
+    assert len(sample) == 3 * len(mine), "households stay whole"
+    assert len(control) >= 0.19 * 300
+    assert sample["home"].to_pylist() == sorted(sample["home"].to_pylist()), "in the order of the table"
+
+
+def version(project: Project) -> str:
+    return str(Project(project.folder).state.version)
+
+
+def test_a_calm_audit_is_repeated_on_the_way_to_the_dossier(world: World) -> None:
+    client, project, folder = world
+    project.change(choice=Choice(method="dp-synthetic", epsilon="1"))
+    assert "not attacked yet" in client.get(f"/p/{project.id}/release").text
+    page = attacked(client, project)
+    assert "Nothing found" in page
+    assert "guided path stops" not in page
+    assert "74 % becomes 89 %" in page
+    numbers = client.get(f"/p/{project.id}/audit/figure.csv").text
+    assert "Tie linkage" in numbers or "Attribute inference" in numbers
+    project = Project(project.folder)
+    plan = planned(client, project, folder)
+    page = client.get(f"/p/{project.id}/release/confirm").text
+    assert 'class="good" id="audited"' in page
+    assert "10 → 9" in page
+    confirmed(client, project, plan)
+    ended(client, project)
+    attacked(client, project, of="1")
+    page = client.get(f"/p/{project.id}/release/1").text
+    assert "what is lost" in page
+    wanted = {"title": "Incomes of invented people"}
+    internal = client.get(f"/p/{project.id}/release/1/dossier/internal.html", params=wanted)
+    assert "out.csv.dossier.html" in internal.headers["content-disposition"]
+    assert "Incomes of invented people" in internal.text
+    public = client.get(f"/p/{project.id}/release/1/dossier/public.html", params=wanted)
+    assert "everybody" in public.text
+    assert client.get(f"/p/{project.id}/release/1/dossier/internal.pdf").content[:5] == b"%PDF-"
+    (folder / "out.csv").write_text("x")
+    assert "do not belong together" in client.get(f"/p/{project.id}/release/1/dossier/public.html").text
 
 
 def test_a_control_file(world: World) -> None:

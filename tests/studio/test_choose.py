@@ -177,7 +177,12 @@ def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, StudioHome]) -
     assert "No limit on what an attacker can become sure of" in live(method="dp-mdav")
     assert "positive decimal" in live(epsilon="zero")
     assert "k = 400, by the method's public rule" in live(method="dp-sorted")
-    assert "--k 20" in live(method="dp-sorted", rule="", k="20")
+    assert "k = 400, by the method's public rule" in live(method="dp-sorted", k="20"), (
+        "a typed k switches nothing off"
+    )
+    by_hand = live(method="dp-sorted", rule="", k="20")
+    assert "--k 20" in by_hand
+    assert "the method's public rule is switched off" in by_hand
 
 
 def test_the_description_shows_in_every_label(studio: tuple[httpx.Client, StudioHome]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -16,12 +17,14 @@ from studio_client import finished, made_project, visiting
 from typer.testing import CliRunner
 
 from coterie import Schema
+from coterie._version import __version__
 from coterie.cli.app import app
-from coterie.schema.attributes import Attribute, Role, Source
+from coterie.schema.attributes import Attribute, Missing, Role, Source
 from coterie.schema.draft import draft_schema
 from coterie.studio.auth import StudioHome
 from coterie.studio.describing import attribute_of, row_of
 from coterie.studio.project import Project, marked, remembered
+from coterie.studio.work.tables import _column
 
 Visit = tuple[httpx.Client, StudioHome]
 
@@ -120,7 +123,7 @@ def test_bounds_and_labels_are_saved_and_open_the_next_step(visit: Visit, projec
         income_weight="2",
         onward="yes",
     )
-    assert str(done.url).endswith("/choose")
+    assert str(done.url).endswith("/recommend")
     schema = now(project)
     assert (schema["age"].bounds().lower, schema["age"].bounds().upper) == (0, 120)
     assert schema["ward"].categories is not None
@@ -405,3 +408,80 @@ def test_rules_are_typed_checked_and_kept(visit: Visit) -> None:
     assert "hours <= 80" in page
     sent(visit, project, age_upper="98")  # a page that does not speak of rules leaves them as they were
     assert now(project).rules == ("hours <= 80",)
+
+
+def posted(visit: Visit, project: Project, place: str, **fields: str) -> str:
+    version = str(Project(project.folder).state.version)
+    return unescape(
+        visit[0].post(f"/p/{project.id}/describe/{place}", data={"version": version, **fields}).text
+    )
+
+
+def test_a_household_is_chosen_as_the_unit(visit: Visit) -> None:
+    table = pa.table({"home": [n // 3 for n in range(30)], "age": list(range(30))})
+    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    asked = {"kind": "unit", "column": "home", "above": "truncate"}
+    assert "largest number of rows" in posted(visit, project, "unit", **asked, at_most="")
+    assert "No column was chosen" in posted(visit, project, "unit", **{**asked, "column": ""}, at_most="3")
+    posted(visit, project, "unit", **asked, at_most="3")
+    unit = Project(project.folder).schema().unit
+    assert unit is not None
+    assert (unit.column, unit.at_most, unit.above) == ("home", 3, "truncate")
+    assert Project(project.folder).schema()["home"].role is Role.IDENTIFIER
+    posted(visit, project, "unit", kind="row")
+    assert Project(project.folder).schema().unit is None
+
+
+def test_totals_of_weights_are_public_and_need_a_weight(visit: Visit) -> None:
+    text = "attributes:\n  w: {type: continuous, role: weight, domain: {lower: 1, upper: 500}}\n"
+    text += "  sex: {type: categorical, role: protect, categories: {labels: [f, m]}}\n"
+    table = pa.table({"w": [1.5] * 10, "sex": ["f", "m"] * 5})
+    project = made_project(visit[1], table, Schema.load(text))
+    posted(visit, project, "totals", totals="10,400,000")
+    totals = Project(project.folder).schema().totals
+    assert totals is not None
+    assert totals.population == 10_400_000
+    page = posted(visit, project, "totals", totals="sex: {f: 60, m: 40}")
+    totals = Project(project.folder).schema().totals
+    assert totals is not None
+    assert totals.by == {"sex": {"f": 60, "m": 40}}
+    assert "m: 40" in page, "what was written comes back"
+    refused = posted(visit, project, "totals", totals="[1, 2]")
+    assert 'class="problem" role="alert"' in refused
+    assert "[1, 2]" in refused, "what was typed stays"
+    posted(visit, project, "totals", totals="")
+    assert Project(project.folder).schema().totals is None
+
+
+def test_one_reason_for_many_columns_and_the_last_change_taken_back(visit: Visit, project: Project) -> None:
+    sent(visit, project, suggest="all")
+    assert 'id="leaking"' in visit[0].get(f"/p/{project.id}/describe").text
+    places = [n for n, a in enumerate(Project(project.folder).schema().attributes) if a.is_protected]
+    fields: dict[str, Any] = {"bulk": "yes", "bulk_because": "codebook, page 12", "selected": places}
+    sent(visit, project, **fields)
+    assert 'id="leaking"' not in visit[0].get(f"/p/{project.id}/describe").text
+    before = project.schema_path.read_text()
+    sent(visit, project, age_unit="years")
+    assert project.schema_path.read_text() != before
+    posted(visit, project, "undo")
+    assert project.schema_path.read_text() == before
+    assert Project(project.folder).state.taken, "what came from the data stays remembered"
+
+
+def test_empty_cells_are_told_before_they_stop_a_release(visit: Visit) -> None:
+    table = pa.table({"age": [20, None, 40], "stay": [1, 2, 3]})
+    text = "attributes:\n"
+    for name in ("age", "stay"):
+        text += f"  {name}: {{type: integer, role: protect, domain: {{lower: 0, upper: 120}}}}\n"
+    project = made_project(visit[1], table, Schema.load(text))
+    found = {"columns": [_column(name, table[name]) for name in table.column_names]}
+    (project.folder / "load.json").write_text(
+        json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
+    )
+    page = visit[0].get(f"/p/{project.id}/describe").text
+    assert "Empty cells will stop the release" in page
+    assert "The description is complete" not in page
+    sent(visit, project, measure_missing="yes")
+    assert "The description is complete" in visit[0].get(f"/p/{project.id}/describe").text
+    assert Project(project.folder).schema()["age"].missing is Missing.OWN_CATEGORY
+    assert Project(project.folder).schema()["stay"].missing is Missing.ERROR

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 from studio_client import finished, visiting
 
+import coterie
 from coterie.publication.staging import stage
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Origin, Project
@@ -67,8 +69,8 @@ def test_every_format_is_read_and_shown(visit: Visit, tmp_path: Path, end: str) 
         stage(table, path, force=False).publish()
     project, page = opened(visit, path)
     assert project.table().to_pydict() == table.to_pydict()
-    assert "2 rows, 2 columns." in page
-    assert "<td>Ann</td><td>30</td>" in page
+    assert "2 rows × 2 columns" in page
+    assert re.search(r'<td>Ann</td><td(?: class="number")?>30</td>', page)
 
 
 def test_the_page_between_the_table_and_what_was_found(visit: Visit, tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_the_page_between_the_table_and_what_was_found(visit: Visit, tmp_path: P
     project, _ = opened(visit, path)
     (project.folder / "load.json").unlink()
     page = visit[0].get(f"/p/{project.id}/load")
-    assert (page.status_code, "rows, " in page.text) == (200, True)
+    assert (page.status_code, "rows ×" in page.text) == (200, True)
 
 
 def test_the_same_file_again_is_the_same_project(visit: Visit, tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_dirty_file_gets_a_sentence_and_another_try(
         path.write_text(PEOPLE)
         client.post(f"/p/{project.id}/load", data={"version": project.state.version})
         finished(client, project, "load")
-        assert "3 rows, 3 columns." in client.get(f"/p/{project.id}/load").text
+        assert "3 rows × 3 columns" in client.get(f"/p/{project.id}/load").text
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_another_sheet_of_the_workbook(visit: Visit, tmp_path: Path) -> None:
     sheets = {"Notes": [["x"], [1]], "People": [["a", "b"], [1, 2], [3, 4]]}
     project, page = opened(visit, write_xlsx(tmp_path / "book.xlsx", sheets))
     assert "has 2 sheets: Notes, People." in page
-    for sheet, words in (("Peple", "Did you mean &#39;People&#39;?"), ("People", "2 rows, 2 columns.")):
+    for sheet, words in (("Peple", "Did you mean &#39;People&#39;?"), ("People", "2 rows × 2 columns")):
         version = Project(project.folder).state.version
         client.post(f"/p/{project.id}/load", data={"version": version, "sheet": sheet})
         finished(client, project, "load")
@@ -222,7 +224,7 @@ def test_a_database_is_read_and_its_password_is_nowhere(visit: Visit, tmp_path: 
     again = {"version": Project(project.folder).state.version, "address": address, "table": "people"}
     client.post(f"/p/{project.id}/load", data=again)
     finished(client, project, "load")
-    assert "2 rows, 2 columns." in client.get(f"/p/{project.id}/load").text
+    assert "2 rows × 2 columns" in client.get(f"/p/{project.id}/load").text
     # A server that is not there: the password was needed, and is kept nowhere.
     secret = "correct-horse"
     form = {"kind": "database", "address": f"postgresql://me:{secret}@127.0.0.1:1/base", "table": "people"}
@@ -270,7 +272,7 @@ def test_an_upload_is_kept_on_this_machine_and_read(visit: Visit) -> None:
     finished(client, project, "load")
     assert (project.folder / "upload.csv").stat().st_mode & 0o077 == 0
     assert Project(project.folder).state.origin.shown == "people.csv"
-    assert "3 rows, 3 columns." in client.get(answer.json()["address"]).text
+    assert "3 rows × 3 columns" in client.get(answer.json()["address"]).text
 
 
 def test_a_dirty_upload_is_called_by_its_own_name(visit: Visit) -> None:
@@ -332,7 +334,7 @@ def test_a_load_is_cancelled_and_tried_again(visit: Visit, tmp_path: Path) -> No
     again = {"version": Project(project.folder).state.version, "address": address, "table": "people"}
     client.post(f"/p/{project.id}/load", data=again)
     finished(client, project, "load")
-    assert "2 rows, 2 columns." in client.get(f"/p/{project.id}/load").text
+    assert "2 rows × 2 columns" in client.get(f"/p/{project.id}/load").text
 
 
 def test_what_a_killed_studio_left_behind(visit: Visit) -> None:
@@ -373,3 +375,23 @@ def test_a_broken_project_does_not_hide_the_others(visit: Visit) -> None:
     folder.mkdir()
     (folder / "state.json").write_text("{}")
     assert client.get("/").status_code == 200
+
+
+def test_the_profile_says_what_to_look_at_and_how_easily_somebody_is_found(
+    visit: Visit, tmp_path: Path
+) -> None:
+    path = tmp_path / "homes.csv"
+    rows = [f"{n // 3},{20 + n % 40},{(n % 2) + 1},{9 if n % 20 == 0 else n % 4 + 1}" for n in range(120)]
+    path.write_text("\n".join(["hhid,age,sex,water", *rows]))
+    project, page = opened(visit, path)
+    assert "hhid seems to number households" in page
+    assert "Code 9 in 6 rows" in page
+    assert "To decide" in page
+    client = visit[0]
+    assert "No key is ticked" in client.post(f"/p/{project.id}/load/risk", data={}).text
+    client.post(f"/p/{project.id}/load/risk", data={"keys": ["age", "sex"]})
+    assert finished(client, project, "risk")["state"] == "done"
+    page = client.get(f"/p/{project.id}/load").text
+    expected = coterie.risk(project.typed_table(), project.schema(), keys=["age", "sex"])
+    assert expected.verdict in unescape(page)
+    assert f"{expected.now.uniques} " in page or "nobody" in expected.verdict

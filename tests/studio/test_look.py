@@ -23,12 +23,15 @@ from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import bring_together
+from coterie.evaluation.two_way import associations
 from coterie.methods import all_methods
 from coterie.publication.staging import stage
 from coterie.report.figures import shared_edges
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema
 from coterie.studio.auth import StudioHome
 from coterie.studio.jobs import key_of
+from coterie.studio.looked import looked as looked_at
+from coterie.studio.looked import moved_word, relation_word
 from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.sampling import SEED, drawn_sample, sample_rows
 from coterie.studio.work import previews
@@ -110,8 +113,11 @@ def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str
     ]
     for attribute in found["attributes"]:
         assert sum(attribute["before"]) == sum(attribute["after"]) == 400
-    before = np.array(found["correlation"]["before"])
-    assert before[0, 1] == pytest.approx(np.corrcoef(pair.before("age"), pair.before("schooling"))[0, 1])
+    before, after = associations(pair, list(pair.original))
+    assert found["relations"]["before"] == before.tolist()
+    changes = [abs(b - a) for *_, b, a in found["relations"]["pairs"]]
+    assert changes == sorted(changes, reverse=True), "the pair that changed most comes first"
+    assert changes[0] == np.abs(after - before).max()
     assert found["words"]
 
 
@@ -196,9 +202,11 @@ def test_the_page_from_the_first_look_to_a_stale_one(studio: tuple[httpx.Client,
     assert "seeded noise on all 5,000 rows; not for publication" in text
     assert text.count('role="img"') == 8 + 3
     assert "Made with other settings" not in text
-    answer = looked(client, project, epsilon="0.1", rows="1000")
+    moved = [float(share) for share in re.findall(r"(?:close|rough|lost), ([\d.]+) % moved", text)]
+    assert len(moved) == 8
+    assert moved == sorted(moved, reverse=True), "worst first"
+    answer = looked(client, project, rows="1000")
     assert answer.status_code == 200
-    assert Project(project.folder).state.choice == Choice(method="idp-cbls", epsilon="0.1", k=10)
     finished(client, project, "look")
     text = client.get(f"/p/{project.id}/look").text
     assert "a sample of 1,000 of 5,000 rows" in text
@@ -206,24 +214,54 @@ def test_the_page_from_the_first_look_to_a_stale_one(studio: tuple[httpx.Client,
     Project(project.folder).change(choice=changed)
     text = client.get(f"/p/{project.id}/look").text
     assert "Made with other settings" in text
-    assert "idp-cbls, ε = 0.1, k = 10" in text
+    assert "idp-cbls, ε = 1, k = 10" in text
     assert "Look again with the settings of now" in text
 
 
+def test_every_figure_can_be_taken_along(studio: tuple[httpx.Client, StudioHome]) -> None:
+    client, home = studio
+    project = made_project(home, demo_population(200), choice=Choice(method="laplace", epsilon="1"))
+    assert client.get(f"/p/{project.id}/look/figures/column-1.csv").status_code == 404, (
+        "nothing was drawn yet"
+    )
+    client.get(f"/p/{project.id}/look")
+    finished(client, project, "look")
+    page = client.get(f"/p/{project.id}/look").text
+    links = re.findall(r'href="(/p/\w+/look/figures/[\w-]+\.(?:csv|png))"', page)
+    assert len(links) == 2 * (8 + 3)
+    for link in (links[0], links[-2]):
+        rows = client.get(link).text.splitlines()
+        assert len(rows) > 5
+    png = client.get(links[1])
+    assert png.content[:4] == b"\x89PNG"
+    assert "attachment" in png.headers["content-disposition"]
+
+
+def test_a_release_without_the_table_s_relations_says_which_went(tmp_path: Path) -> None:
+    project, choice = made_project(StudioHome(tmp_path)), choice_of("laplace")
+    found = previews.look(project, {"choice": choice.model_dump(), "rows": 2000, "synthetic": False}, quiet)
+    said = looked_at(found, demo_schema())
+    assert {one["word"] for one in said["columns"]} == {"lost"}
+    assert said["worst"][0]["names"] == ("income", "tax")
+    assert said["worst"][0]["word"] == "lost"
+    assert len(said["strong"]) > said["strong_kept"] == 0
+
+
+def test_the_words_have_the_thresholds_that_the_page_states() -> None:
+    assert [moved_word(share) for share in (0.03, 0.031, 0.1, 0.101)] == ["close", "rough", "rough", "lost"]
+    changes = (-0.099, -0.1, -0.25, -0.26, 0.1)
+    assert [relation_word(one) for one in changes] == ["kept", "weakened", "weakened", "lost", "stronger"]
+
+
 def looked(client: httpx.Client, project: Project, **fields: str) -> httpx.Response:
-    form = {"version": str(Project(project.folder).state.version), "epsilon": "1", "k": "10", "rows": "500"}
-    return client.post(f"/p/{project.id}/look", data={**form, **fields})
+    return client.post(f"/p/{project.id}/look", data={"rows": "500", **fields})
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"epsilon": "0"}, "epsilon"),
-        ({"epsilon": ""}, "privacy budget"),
-        ({"k": "x"}, "k is not a whole number"),
-        ({"k": "600"}, "larger than the sample of 500 rows"),
-        ({"k": "5001"}, "larger than the number of records"),
-        ({"version": "0"}, "another tab"),
+        ({"rows": "many"}, "size of the sample is not a whole number"),
+        ({"rows": "5"}, "larger than the sample of 5 rows"),
     ],
 )
 def test_bad_input_gets_a_sentence(
@@ -285,22 +323,22 @@ def test_cancelling_is_immediate_and_a_new_look_works(studio: tuple[httpx.Client
     )  # minutes of work, so that a busy machine is not done before it is told to stop
     project = made_project(home, many, choice=Choice(method="mdav", epsilon="", k=3))
     client.get(f"/p/{project.id}/look")
-    assert looked(client, project, k="3", rows="200000").status_code == 200
+    assert looked(client, project, rows="200000").status_code == 200
     answer = client.post(f"/p/{project.id}/jobs/look/cancel")
     assert answer.url.path == f"/p/{project.id}/look"
     assert "Cancelled" in answer.text
-    looked(client, project, k="3", rows="100")
+    looked(client, project, rows="100")
     assert finished(client, project, "look")["state"] == "done"
 
 
-def test_moving_a_slider_does_not_wait_for_a_comparison(studio: tuple[httpx.Client, StudioHome]) -> None:
+def test_another_look_does_not_wait_for_a_comparison(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home, demo_population(300), choice=Choice(method="laplace", epsilon="1"))
     client.get(f"/p/{project.id}/look")
     finished(client, project, "look")
     asked = {"methods": ["laplace"], "epsilons": "1", "ks": "", "rows": "300"}
     client.post(f"/p/{project.id}/compare", data=asked)
-    looked(client, project, k="", epsilon="2")
+    looked(client, project, rows="200")
     job = client.get(f"/p/{project.id}/jobs/compare").json()
     assert job["state"] in ("waiting", "running", "done")
     assert finished(client, project, "look")["state"] == "done"
@@ -355,8 +393,8 @@ def _parameters(project: Project, rows: int) -> dict[str, Any]:
 def test_the_step_waits_for_a_choice(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home)
-    assert "Choose a method first." in client.get(f"/p/{project.id}/look").text
-    assert "Choose a method first." in client.post(f"/p/{project.id}/look", data={}).text
+    assert "Choose a release first." in client.get(f"/p/{project.id}/look").text
+    assert "Choose a release first." in client.post(f"/p/{project.id}/look", data={}).text
 
 
 def test_a_k_that_no_sample_has_fails_with_advice(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ class Counted:
     deviations: tuple[float, ...] = ()
     missing: str = ""  # of the numbers, how many
 
+    @property
+    def moved(self) -> float:
+        """The share of records that would have to change their label, or their bin of about ten, in the first release."""
+        width = 1 if self.edges is None else -(-len(self.before) // 10)
+        before, after = (
+            np.add.reduceat(np.asarray(counts, dtype=np.float64), np.arange(0, len(counts), width))
+            for counts in (self.before, self.after[0])
+        )
+        return float(np.abs(before / (before.sum() or 1) - after / (after.sum() or 1)).sum() / 2)
+
 
 def counted(before: Column, after: Sequence[Column]) -> Counted:
     """`after`: the same attribute in one or several releases."""

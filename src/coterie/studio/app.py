@@ -39,8 +39,8 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
     app.state.releases = releases
     app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    for step in STEPS:
-        app.include_router(import_module(f"coterie.studio.steps.{step.name}").router)
+    for step in (*(step.name for step in STEPS), "choose", "dossier"):
+        app.include_router(import_module(f"coterie.studio.steps.{step}").router)
 
     @app.get("/p/{project}/jobs/{kind}")
     def job_state(project: Opened, kind: str) -> JSONResponse:
@@ -80,7 +80,7 @@ def _page_of(address: str) -> str:
     parts = address.split("/")
     if len(parts) < 4 or parts[1] != "p":
         return "/"
-    return "/".join(parts[:4]) if parts[3] in {entry.name for entry in STEPS} else "/"
+    return "/".join(parts[:4]) if parts[3] in {"choose", *(entry.name for entry in STEPS)} else "/"
 
 
 def address(home: StudioHome, port: int, boot: str, file: Path | None) -> str:

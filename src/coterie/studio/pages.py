@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.methods.guarantee import beside_in_words
-from coterie.report.charts import number
+from coterie.report.charts import Figure, number
 from coterie.schema.exact import as_text
 from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
@@ -120,3 +122,19 @@ def download(path: str | Path | None, name: str = "") -> Response:
     if path is None or not Path(path).is_file():
         raise HTTPException(404)
     return FileResponse(path, filename=name or Path(path).name, media_type="application/octet-stream")
+
+
+def picture(figure: Figure, name: str, kind: str) -> Response:
+    """A figure as SVG or PNG, or its numbers as CSV, to take along."""
+    match kind:
+        case "png":
+            content: bytes | str = figure.png()
+        case "svg":
+            content = figure.svg()
+        case _:
+            text = io.StringIO()
+            csv.writer(text).writerows([figure.headings, *figure.rows])
+            content = text.getvalue()
+    kinds = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+    return Response(content, media_type=kinds[kind], headers=headers)

@@ -76,6 +76,16 @@ class Choice(StoredPart):
         return {**self.model_dump(), "epsilon": self.epsilon or None}
 
 
+class Wish(StoredPart):
+    """What the release is for, and for whom."""
+
+    purpose: str = "relations"
+    audience: str = "everybody"
+    records: int | None = (
+        None  # about how many, from public knowledge: needed where a privacy unit hides their number
+    )
+
+
 class PastRelease(StoredPart):
     """What left the house, and what it cost."""
 
@@ -95,12 +105,25 @@ class PastRelease(StoredPart):
     despite: str = ""  # why it was released although the audit found a severe risk
 
 
+class SignedReason(StoredPart):
+    """Why somebody goes on despite a severe audit: theirs alone, and of that audit alone."""
+
+    reason: str
+    name: str
+    audit: str  # the key of its result
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.name})"
+
+
 class ProjectState(StoredPart):
     name: str
     origin: Origin
     version: int = 0  # grows with every change, also of the schema
     loaded: Loaded | None = None
+    wish: Wish = Wish()
     choice: Choice | None = None
+    signed: SignedReason | None = None
     released: tuple[PastRelease, ...] = ()
     taken: Taken = {}  # what was ever filled from the data: it stays marked, whatever is typed over it
 
@@ -142,6 +165,8 @@ class Project:
                 new = _parsed(schema, self.folder)
                 whole, updates["taken"] = self._marked(new, current.taken)
                 schema = schema if whole is new else whole.to_yaml()
+                if self.schema_path.exists():
+                    store(self.before_path, self.schema_path.read_text(encoding="utf-8"))
                 store(self.schema_path, schema)
             self.state = ProjectState.model_validate(
                 {**dict(current), **updates, "version": current.version + 1}
@@ -189,6 +214,11 @@ class Project:
         return self.folder / "schema.yaml"
 
     @property
+    def before_path(self) -> Path:
+        """The description before its last change, to be taken back."""
+        return self.folder / "schema-before.yaml"
+
+    @property
     def records(self) -> int:
         assert self.state.loaded is not None
         return self.state.loaded.rows
@@ -208,6 +238,11 @@ class Project:
         except CoterieError:
             return False
         return bool(schema.protected)
+
+
+def checked_file(project: Project, entry: PastRelease, kind: str) -> Path:
+    """Where the audit or the evaluation of a released table is kept, once somebody asked for it."""
+    return project.folder / f"{kind}-of-{entry.plan}.json"
 
 
 @lru_cache(maxsize=32)

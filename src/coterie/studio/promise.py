@@ -89,6 +89,9 @@ FIRMNESS = (
 )
 
 
+FIRM = 3  # the last place of FIRMNESS at which something is proved
+
+
 def firmness(guarantee: Guarantee) -> int:
     """A place in FIRMNESS."""
     if guarantee.status is Status.PROVED:

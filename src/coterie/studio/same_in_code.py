@@ -92,6 +92,21 @@ def wrapped(words: list[str]) -> str:
     return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
+def recommend_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the page Recommend does at one ε. The number of records is enough: no value is looked at."""
+    source, named = source_of(project)
+    words = ["coterie", "recommend", source, *named, "--schema", str(project.schema_path)]
+    words += ["--purpose", asked["purpose"], "--epsilon", asked["epsilon"]]
+    words += ["--records", str(asked["records"]), "--pure"]
+    python = [
+        f"schema = coterie.Schema.load({str(project.schema_path)!r})",
+        f"found = coterie.recommend(None, schema, purpose={asked['purpose']!r}, "
+        f"epsilon={asked['epsilon']!r}, records={asked['records']}, pure=True)",
+        "print(found.best, found.runner_up)",
+    ]
+    return ways(wrapped(words), python)
+
+
 def protect_lines(project: Project, choice: Choice) -> list[tuple[str, str]]:
     python = [
         *reading_lines(project),
@@ -192,7 +207,9 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
         if not made["control"]:
             chosen, name = "table, control", "sample_and_control"
         lines.insert(1, f"from coterie.studio.sampling import {name}")
-        lines.append(f"{chosen} = {name}(table, {made['rows']})")
+        unit = project.schema().unit
+        whole = f", unit={unit.column!r}" if unit and name == "sample_and_control" else ""
+        lines.append(f"{chosen} = {name}(table, {made['rows']}{whole})")
         lines.append(f"released = coterie.protect(table, schema, {arguments(choice)}, seed={SEED})")
     else:
         released = entry.data
@@ -246,3 +263,14 @@ def release_ways(project: Project, plan: ReleasePlan | PastRelease) -> list[tupl
 def verify_command(entry: PastRelease) -> str:
     named = ["--table", entry.table] if entry.table else []
     return shlex.join(["coterie", "certificate", "verify", entry.data, entry.certificate, *named])
+
+
+def dossier_ways(entry: PastRelease, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The internal dossier; with --public the one to publish."""
+    given = {name: str(value) for name, value in facts.items() if value is not None}
+    words = ["coterie", "dossier", entry.data]
+    for name, value in given.items():
+        words += [f"--{'for' if name == 'audience' else name}", value]
+    lines = ["import coterie", "", "coterie.write_dossier(", f"    {entry.data!r},"]
+    lines += [*(f"    {name}={value!r}," for name, value in given.items()), ")"]
+    return [("The dossier, as a command", wrapped(words)), ("The dossier, in Python", "\n".join(lines))]

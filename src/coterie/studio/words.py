@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from coterie.methods.recipe import Method
 
@@ -20,6 +21,43 @@ def place(number: str) -> int:
 def end(most: int) -> int:
     return math.ceil(100 * math.log10(most))
 
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who gets the release, and up to which ε one is recommended to them."""
+
+    words: str
+    most: str
+
+
+TYPES = {
+    "integer": "Whole number",
+    "continuous": "Number",
+    "categorical": "Labels",
+    "ordinal": "Ordered labels",
+    "boolean": "Yes or no",
+    "date": "Date",
+    "timestamp": "Moment",
+}
+AUDIENCES = {
+    "everybody": Audience("everybody", "1"),
+    "researchers": Audience("researchers under contract", "2"),
+    "colleagues": Audience("colleagues bound to secrecy", "2.5"),
+}
+# What readers will do with it, by the names of `coterie.recommend`.
+GOALS = {
+    "relations": "relations between columns",
+    "distributions": "single columns",
+    "models": "regressions and models",
+    "rows": "counts of small groups",
+}
+# The error of each purpose's measure, as a sentence that a percentage begins.
+ACCURACY = {
+    "one-way": "of people give another answer, column by column",
+    "three-way": "of people stand in another cell of a table of three columns",
+    "associations": "of the strength of a relation between two columns is lost or made up",
+    "models": "of what regressions and classifiers can learn is lost",
+}
 
 # Plain words beside each term of the pages. One or two sentences, no formula, no promise that is not proved.
 

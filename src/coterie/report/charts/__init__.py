@@ -17,7 +17,7 @@ style.
 
 from coterie.report.charts.distributions import histogram, label_bars, side_by_side
 from coterie.report.charts.figure import STATIC, Figure
-from coterie.report.charts.heatmap import FieldGrid, correlation_matrix, heatmap
+from coterie.report.charts.heatmap import FieldGrid, correlation_matrix, heatmap, relation_matrix
 from coterie.report.charts.lines import Lines, Series, lines
 from coterie.report.charts.marks import IntervalRow, RiskPoint, intervals, risk_utility_map
 from coterie.report.charts.scale import number, percent
@@ -38,6 +38,7 @@ __all__ = [
     "lines",
     "number",
     "percent",
+    "relation_matrix",
     "risk_utility_map",
     "side_by_side",
 ]

@@ -23,6 +23,37 @@ def correlation_matrix(
     title: str, names: Sequence[str], values: Sequence[Sequence[float]], *, reach: float = 1.0, note: str = ""
 ) -> Figure:
     """Each pair once. Orange is negative, purple positive; `reach` is the value of the darkest colour."""
+    drawing = _triangle(title, names, values, lambda value: f"d{diverging_step(value / reach)}")
+    caption = f"{title}. {note or 'Orange is negative, purple positive.'}"
+    key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
+    return _matrix(f"{title}: correlation matrix", names, values, drawing, caption, key)
+
+
+def relation_matrix(
+    title: str, names: Sequence[str], values: Sequence[Sequence[float]], *, most: float = 1.0
+) -> Figure:
+    """Each pair once, from 0 (one tells nothing about the other) to `most`, the darkest colour."""
+    drawing = _triangle(title, names, values, lambda value: f"q{min(STEPS - 1, int(value / most * STEPS))}")
+    key = Key(f"0 to {most:.2g}", _ramp("q"))
+    return _matrix(f"{title}: relations", names, values, drawing, f"{title}. Dark is strong.", key)
+
+
+def _matrix(
+    label: str,
+    names: Sequence[str],
+    values: Sequence[Sequence[float]],
+    drawing: Drawing,
+    caption: str,
+    key: Key,
+) -> Figure:
+    rows = table((name, *map(correlation, line)) for name, line in zip(names, values, strict=True))
+    return Figure((FigurePanel(label, drawing),), caption, ("", *names), rows, (key,))
+
+
+def _triangle(
+    title: str, names: Sequence[str], values: Sequence[Sequence[float]], shade: Callable[[float], str]
+) -> Drawing:
+    """What lies under the diagonal; `shade` names the colour of a value."""
     room = min(_NAMES, max((text_width(name) for name in names), default=0.0)) + 8
     size = min(_LARGEST, max(_SMALLEST, (NARROW - room - 4) / max(1, len(names) - 1)))
     every = math.ceil(12.0 / size)  # of a wide table, every second or third is named
@@ -43,19 +74,11 @@ def correlation_matrix(
             value = values[row][column]
             x, y = room + column * size, top + (row - 1) * size
             words = f"{names[column]} and {names[row]}\n{correlation(value)}"
-            shade = diverging_step(value / reach)
-            parts += _field(
-                x, y, size, size, f"d{shade}", correlation(value) if size >= _WRITTEN else "", words
-            )
+            written = correlation(value) if size >= _WRITTEN else ""
+            parts += _field(x, y, size, size, shade(value), written, words)
     width = room + max(1, len(names) - 1) * size + 4
     low = max((text_width(cut(name, room - 6)) for name in names[:-1]), default=0.0)
-    drawing = Drawing(max(width, NARROW), top + (len(names) - 1) * size + low + 10, together(parts))
-    caption = f"{title}. Orange is negative, purple positive.{f' {note}' if note else ''}"
-    rows = table((name, *map(correlation, line)) for name, line in zip(names, values, strict=True))
-    key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
-    return Figure(
-        (FigurePanel(f"{title}: correlation matrix", drawing),), caption, ("", *names), rows, (key,)
-    )
+    return Drawing(max(width, NARROW), top + (len(names) - 1) * size + low + 10, together(parts))
 
 
 def correlation(value: float) -> str:

@@ -29,6 +29,11 @@ for (const row of rows) {
   row.addEventListener("change", () => fit(row));
 }
 
+// A link to a row opens it.
+function unfold() { document.querySelector(".attribute:target .edit")?.setAttribute("open", ""); }
+window.addEventListener("hashchange", unfold);
+unfold();
+
 const filter = document.getElementById("filter"), onlyOpen = document.getElementById("only-open"), all = document.getElementById("select-all");
 function narrow() {
   const words = filter.value.trim().toLowerCase();
@@ -44,9 +49,54 @@ if (filter) {
   all.addEventListener("change", () => {
     for (const row of rows) if (!row.hidden) row.querySelector("[name=selected]").checked = all.checked;
   });
-  document.getElementById("description").addEventListener("change", (event) => {
-    if (event.target.name && event.target.name !== "selected" && event.target.name !== "bulk_to") document.getElementById("unsaved").textContent = "Not saved yet.";
+  // What was changed is saved by itself; what cannot be saved yet is told and stays as it was typed.
+  const form = document.getElementById("description"), told = document.getElementById("unsaved");
+  const quiet = ["selected", "bulk_to", "bulk_because"];
+  let waiting, pending = false, busy = 0, leaving = false, line = Promise.resolve();
+  form.addEventListener("change", (event) => {
+    if (!event.target.name || quiet.includes(event.target.name)) return;
+    told.textContent = "Not saved yet.";
+    pending = true;
+    clearTimeout(waiting);
+    waiting = setTimeout(save, 800);
   });
+  // A button comes after what is being saved: two at once would each think that the other is another tab.
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;  // a script sends it
+    clearTimeout(waiting);
+    if (event.target === form) pending = false;  // it sends everything itself
+    else if (pending) save();
+    if (!busy) { leaving = true; return; }
+    event.preventDefault();
+    const by = event.submitter;
+    line.then(() => event.target.requestSubmit(by));
+  });
+  window.addEventListener("pagehide", () => { if (pending && !leaving) navigator.sendBeacon(form.action, content()); });
+  function content() {
+    const sent = new URLSearchParams(new FormData(form));
+    for (const name of quiet) sent.delete(name);
+    return sent;
+  }
+  function save() {
+    pending = false;
+    busy += 1;
+    line = line.then(async () => {
+      const answer = await fetch(form.action, { method: "POST", body: content() });
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const problem = fresh.querySelector("main > .problem[role=alert]");
+      if (problem) { told.textContent = `Not saved: ${problem.textContent.trim()}`; return; }
+      told.textContent = "Saved.";
+      const version = fresh.querySelector("input[name=version]").value;
+      for (const field of document.querySelectorAll("input[name=version]")) field.value = version;
+      for (const part of ["#states", ".done-so-far"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
+      for (const row of rows) {
+        const other = fresh.getElementById(row.id);
+        if (!other) continue;
+        row.dataset.open = other.dataset.open;
+        for (const part of [".what", ".known", ".state"]) row.querySelector(part).replaceWith(other.querySelector(part));
+      }
+    }).catch(() => { told.textContent = "Not saved: the studio does not answer. Is it still running?"; }).finally(() => { busy -= 1; });
+  }
   document.getElementById("schema-file").addEventListener("change", async (event) => {
     document.getElementById("yaml").value = await event.target.files[0].text();
   });

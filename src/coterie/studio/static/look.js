@@ -1,20 +1,8 @@
-// Moving ε or k looks again by itself; figures are put in place without loading the page anew.
+// Figures of another sample are put in place without loading the page anew.
 "use strict";
 {
   const form = document.getElementById("look");
   const problem = document.getElementById("look-problem");
-
-  for (const slider of form.querySelectorAll("input[type=range]")) {
-    const field = document.getElementById(slider.dataset.for);
-    const name = slider.dataset.for === "k" ? "k" : "ε";
-    slider.addEventListener("input", () => {
-      const value = 10 ** (slider.value / 100);
-      field.value = name === "k" ? String(Math.min(Number(slider.dataset.most), Math.round(value))) : String(Number(value.toPrecision(2)));
-      slider.setAttribute("aria-valuetext", `${name} = ${field.value}`);
-      soon();
-    });
-    field.addEventListener("input", () => { if (Number(field.value) > 0) slider.value = 100 * Math.log10(Number(field.value)); });
-  }
 
   let waiting, queued = false, line = Promise.resolve();
   const soon = () => { clearTimeout(waiting); waiting = setTimeout(send, 500); };

@@ -73,6 +73,15 @@ for (const section of document.querySelectorAll(".job")) {
 }
 
 const upload = document.getElementById("upload");
+if (upload) {
+  for (const kind of ["dragover", "dragleave", "drop"]) upload.addEventListener(kind, (event) => {
+    event.preventDefault();
+    upload.classList.toggle("over", kind === "dragover");
+    if (kind !== "drop" || !event.dataTransfer.files.length) return;
+    upload.querySelector("input[type=file]").files = event.dataTransfer.files;
+    upload.requestSubmit();
+  });
+}
 if (upload) upload.addEventListener("submit", (event) => {
   event.preventDefault();
   const file = upload.querySelector("input[type=file]").files[0];

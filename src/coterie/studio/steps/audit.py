@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from starlette.exceptions import HTTPException
 
 from coterie.auditing.attacks.finding import Level
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.audit_page import AREA, attacks_figure
+from coterie.promise.posterior import most_sure, share_in_words
+from coterie.report.audit_page import AREA, LOOKS, attacks_figure
 from coterie.report.charts import Figure, IntervalRow
+from coterie.report.charts.inline import compared_mark
+from coterie.report.charts.inline import sign as mark_sign
+from coterie.report.charts.svg import Svg
+from coterie.schema.exact import parse_epsilon
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import Opened, Running, download, go, step_page
-from coterie.studio.project import Project
+from coterie.studio.pages import Opened, Running, download, go, picture, step_page
+from coterie.studio.project import Project, SignedReason
 from coterie.studio.same_in_code import audit_lines
 from coterie.studio.sampling import ROWS
 
@@ -46,6 +52,28 @@ def report(project: Opened, jobs: Running) -> Response:
     """The page of `coterie audit`, for the steward only."""
     last = jobs.result(project, "audit")
     return download(project.folder / last["found"]["page"] if last else None, "audit-DO-NOT-PUBLISH.html")
+
+
+@router.get("/p/{project}/audit/figure.{kind}")
+def figure(project: Opened, jobs: Running, kind: str) -> Response:
+    last = jobs.result(project, "audit")
+    drawn = _figure(last["found"]["findings"]) if last else None
+    if drawn is None or kind not in ("svg", "png", "csv"):
+        raise HTTPException(404)
+    return picture(drawn, "audit-DO-NOT-PUBLISH", kind)
+
+
+@router.post("/p/{project}/audit/sign")
+def sign(project: Opened, jobs: Running, form: Form) -> Response:
+    """Why they go on despite a severe finding: without it, nothing is released."""
+    reason, name, last = form.text("reason"), form.text("name"), jobs.result(project, "audit")
+    try:
+        if last is None or not reason or not name:
+            raise ParameterError("A reason and a name are needed.", "Write both, or choose another release.")
+        project.change(form.version, signed=SignedReason(reason=reason, name=name, audit=last["key"]))
+    except CoterieError as problem:
+        return _shown(project, jobs, dict(_USUAL), problem)
+    return go(project, "release")
 
 
 def _parameters(project: Project, form: Sent) -> dict[str, Any]:
@@ -98,6 +126,11 @@ def _shown(
         made=made,
         stale=bool(last) and _stale(project, last),
         figure=_figure(found["findings"]) if found else None,
+        marks=_marks(found["findings"]) if found else [],
+        key=_key(found["level"]) if found else [],
+        changes=_changes(project, found, made) if found else [],
+        gate=severe_audit(project, jobs),
+        signed=signed_reason(project, jobs),
         ways=audit_lines(project, made) if last and project.state.choice else [],
     )
 
@@ -120,6 +153,62 @@ def severe_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
     if of and state.released[of - 1].choice != state.choice:
         return None
     return dict(last["found"])
+
+
+def last_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
+    """What was found about what stands here now; nothing where no audit was made since."""
+    last = jobs.result(project, "audit")
+    return None if last is None or _stale(project, last) else dict(last["found"])
+
+
+def signed_reason(project: Project, jobs: Jobs) -> SignedReason | None:
+    """Of the severe audit that stands; one that was signed for an earlier audit is void."""
+    signed, last = project.state.signed, jobs.result(project, "audit")
+    return signed if signed is not None and last is not None and signed.audit == last["key"] else None
+
+
+def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> list[tuple[str, str]]:
+    """What would change the verdict, from what is known without another audit."""
+    rows, promised, epsilon = [], found["promised"], made["choice"]["epsilon"]
+    proved = promised is not None and promised["status"] == "proved"
+    if found["level"] == Level.SEVERE:
+        rows.append(
+            ("The recommended release", "Its promise is proved, so it limits every attack, also these.")
+        )
+        if not proved:
+            rows.append(
+                ("A smaller ε, larger groups", "They blur values. They prove nothing where the proof fails.")
+            )
+    if found["control"]:
+        rows.append(
+            ("No people held back as control", "Then nobody could tell population knowledge from a leak.")
+        )
+    else:
+        rows.append(
+            ("People outside the file as control", "Then the attacks that have no verdict now would get one.")
+        )
+    if proved and epsilon:
+        once, twice = (share_in_words(most_sure(times * float(parse_epsilon(epsilon)))) for times in (1, 2))
+        added = f"Promises add up: the ε of both counts, and {once} becomes {twice}."
+        rows.append(("A second release about the same people", added))
+    holds = "The promise holds against it too. An audit can find leaks; only the proof rules them out."
+    rows.append(("A cleverer attack", holds if proved else "Nothing rules it out: there is no proof."))
+    return rows
+
+
+def _marks(findings: list[dict[str, Any]]) -> list[Svg]:
+    """Of each finding on a scale from 0 to 1; an ε or a multiple has no place there."""
+    drawn = []
+    for finding in findings:
+        value, low, high, baseline = finding["bar"]
+        shown = finding["drawn"] and value is not None
+        drawn.append(compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg())
+    return drawn
+
+
+def _key(level: str) -> list[Svg]:
+    severe = Level.SEVERE if level == Level.SEVERE else Level.NOTHING
+    return [mark_sign(*LOOKS[severe]), mark_sign("diamond", 8, hollow=True)]
 
 
 def _figure(findings: list[dict[str, Any]]) -> Figure | None:

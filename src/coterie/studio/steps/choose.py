@@ -1,4 +1,4 @@
-"""Choose: which promise, how much noise. Nothing is chosen for the user: `method` has no default anywhere."""
+"""All methods, grouped by promise: for who wants another one than the recommended. Nothing is chosen here for the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coterie.studio import words as sliders
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import Opened, Running, go, page, step_page
 from coterie.studio.project import Choice, Project
-from coterie.studio.promise import FIRMNESS, ChoicePromise, firmness, promised
+from coterie.studio.promise import FIRM, FIRMNESS, ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import protect_lines
 from coterie.studio.steps.look import start as start_looking
 from coterie.studio.words import in_plain_words
@@ -88,7 +88,7 @@ class Card:
 @router.get("/p/{project}/choose")
 def choose(project: Opened) -> Response:
     if not project.described:
-        return step_page(project, "choose")
+        return step_page(project, "recommend")
     return _shown(project, ChoiceForm.before(project.state.choice, project.records))
 
 
@@ -127,7 +127,7 @@ def _reasoned(schema: Schema, because: str) -> Schema:
 
 
 def _shown(project: Project, asked: ChoiceForm, problem: CoterieError | None = None) -> Response:
-    return step_page(project, "choose", problem, **_content(project, asked))
+    return step_page(project, "recommend", problem, template="choose.html", **_content(project, asked))
 
 
 def _content(project: Project, asked: ChoiceForm) -> dict[str, Any]:
@@ -162,14 +162,14 @@ def _card(method: Method, asked: ChoiceForm, schema: Schema, records: int) -> Ca
         return Card(method, words, None, f"{error.problem} {error.advice}")
 
 
-def _grouped(cards: list[Card]) -> list[tuple[str, str, list[Card]]]:
-    """The firmest promises first; within a group, in the order of the registry."""
+def _grouped(cards: list[Card]) -> list[tuple[str, str, list[Card], bool]]:
+    """The firmest promises first; within a group, in the order of the registry. What is unsafe stays folded."""
     found = []
     for place, (title, meaning) in enumerate(FIRMNESS):
         here = [card for card in cards if card.promised and firmness(card.promised.guarantee) == place]
-        found.append((title, meaning, here))
+        found.append((title, meaning, here, place > FIRM))
     rest = [card for card in cards if card.promised is None]
-    found.append(("Not possible with these settings", "Each says what to change.", rest))
+    found.append(("Not possible with these settings", "Each says what to change.", rest, False))
     return [group for group in found if group[2]]
 
 

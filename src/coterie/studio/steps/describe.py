@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
+import yaml
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import JSONResponse
 
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
 from coterie.publication.staging import stage_bytes
+from coterie.report.charts.inline import small_bars
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Search
+from coterie.schema.document import parse_yaml
 from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
 from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
@@ -21,6 +26,7 @@ from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import given_options, source_of, ways
+from coterie.studio.words import TYPES
 from coterie.table.checked import same_columns
 from coterie.table.columns.labels import category_column
 from coterie.table.hidden_files import put_file
@@ -58,21 +64,56 @@ def shown(
     found = jobs.result(project, "load")
     columns = found["found"]["columns"] if found else []
     job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
+    known, schema = {column["name"]: column for column in columns}, project.schema()
     return step_page(
         project,
         "describe",
         problem,
         rows=rows,
         wrong=wrong or {},
-        columns={column["name"]: column for column in columns},
+        columns=known,
+        stops=[row for row in rows if _stops(row, known.get(row.name, {}))],
+        schema=schema,
+        bars=small_bars,
+        type_words=TYPES,
+        undoable=project.before_path.exists(),
         choices=_CHOICES,
         factor=FACTOR,
         taxonomies=known_taxonomies(project),
         job=job,
         checked=checked["found"] if checked and checked["key"] == key_of(project, "describe", {}) else None,
         same=same_lines(project),
-        typed={"yaml": ""} | typed,
-        rules=typed.get("rules", "\n".join(project.schema().rules)),
+        typed={"yaml": "", "totals": _written_totals(schema)} | typed,
+        rules=typed.get("rules", "\n".join(schema.rules)),
+    )
+
+
+def _measure_missing(project: Project, jobs: Jobs, rows: list[AttributeForm]) -> None:
+    """Where empty cells would stop a release, "missing" becomes an answer."""
+    found = jobs.result(project, "load")
+    columns = {column["name"]: column for column in found["found"]["columns"]} if found else {}
+    for row in rows:
+        if _stops(row, columns.get(row.name, {})):
+            row.missing = Missing.OWN_CATEGORY
+
+
+_ONE_NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
+
+
+def _stops(row: AttributeForm, column: Mapping[str, Any]) -> bool:
+    """Whether empty cells would stop a release, as the description stands."""
+    return bool(
+        row.protected and column.get("missing") and row.missing == Missing.ERROR and not row.not_applicable
+    )
+
+
+def _written_totals(schema: Schema) -> str:
+    if schema.totals is None:
+        return ""
+    return (
+        yaml.safe_dump(schema.totals.document(), sort_keys=False, allow_unicode=True)
+        .removesuffix("...\n")
+        .strip()
     )
 
 
@@ -89,6 +130,8 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
             raise Stale  # other columns were loaded since
         if form.text("bulk"):
             _all_at_once(form, rows)
+        if form.text("measure_missing"):
+            _measure_missing(project, jobs, rows)
         wanted = _wanted(form, rows)
         # One bound by hand, the other from the data: the whole is saved once it is there.
         attributes, wrong = described([_without_half(row) if row in wanted else row for row in rows])
@@ -109,7 +152,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         return shown(project, jobs, problem, rows, wrong, rules=typed)
     if form.text("check"):
         jobs.start(project, "describe", {})
-    onward = "choose" if form.text("onward") else "describe"
+    onward = "recommend" if form.text("onward") else "describe"
     place = f"#a{form.text('suggest')}" if form.text("suggest").isdigit() else ""
     return go(project, f"{onward}{place}")
 
@@ -131,11 +174,63 @@ def take_in(project: Opened, jobs: Running, form: Form) -> Response:
     return go(project, "describe")
 
 
+@router.post("/p/{project}/describe/undo")
+def undo(project: Opened, jobs: Running, form: Form) -> Response:
+    """The description before the last change; pressed twice, the change comes back."""
+    try:
+        if not project.before_path.exists():
+            raise ParameterError("There is nothing to take back.", "The description is as it was drafted.")
+        project.change(form.version, schema=project.before_path.read_text(encoding="utf-8"))
+    except CoterieError as problem:
+        return shown(project, jobs, problem)
+    return go(project, "describe")
+
+
+@router.post("/p/{project}/describe/unit")
+def unit(project: Opened, jobs: Running, form: Form) -> Response:
+    """Who is protected: every row, or all rows of one household together."""
+    content = project.schema().to_dict()
+    try:
+        content.pop("unit", None)
+        if form.text("kind") == "unit":
+            column = form.text("column")
+            if column not in content["attributes"]:
+                raise ParameterError("No column was chosen.", "Choose the one that numbers the households.")
+            at_most = form.whole("at_most", "The number of rows")
+            content["unit"] = {"column": column, "at_most": at_most, "above": form.text("above")}
+            content["attributes"][column]["role"] = Role.IDENTIFIER.value
+        project.change(form.version, schema=Schema.load(content).to_yaml())
+    except CoterieError as problem:
+        return shown(project, jobs, problem)
+    return go(project, "describe#unit")
+
+
+@router.post("/p/{project}/describe/totals")
+def totals(project: Opened, jobs: Running, form: Form) -> Response:
+    """What the weights of released rows add up to: one number, or numbers by attribute and label."""
+    content, text = project.schema().to_dict(), form.text("totals")
+    try:
+        content.pop("totals", None)
+        if text:
+            content["totals"] = parse_yaml(
+                text.replace(",", "") if _ONE_NUMBER.fullmatch(text) else text, "The totals", SchemaError
+            )
+        project.change(form.version, schema=Schema.load(content).to_yaml())
+    except CoterieError as problem:
+        return shown(project, jobs, problem, totals=text)
+    return go(project, "describe#totals")
+
+
 def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:
     """Set one entry of all selected attributes."""
     chosen = [int(place) for place in form.several("selected") if place.isdigit() and int(place) < len(rows)]
     if not chosen:
         raise ParameterError("No attribute is selected.", "Tick the boxes before the names first.")
+    if because := form.text("bulk_because"):
+        for place in chosen:
+            rows[place].because = because
+        if not form.text("bulk_to"):
+            return
     entry, _, value = form.text("bulk_to").partition(": ")
     if entry not in ("role", "missing", "outside", "type"):
         raise ParameterError("Nothing was chosen for the selected attributes.", "Choose it in the list.")

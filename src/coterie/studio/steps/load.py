@@ -12,15 +12,18 @@ from starlette.responses import JSONResponse, RedirectResponse
 
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.publication.ledger import without_credentials
+from coterie.report.charts.inline import small_bars
+from coterie.schema.attributes import Attribute, Role
 from coterie.studio.auth import AtHome, StudioHome
 from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form
-from coterie.studio.jobs import Jobs
+from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Releasing, Running, go, page, step_page, told
 from coterie.studio.project import Origin, Project
 from coterie.studio.same_in_code import SHOWN, loading_lines
 from coterie.studio.steps import STEPS
 from coterie.studio.table_cache import is_untyped, stamp
+from coterie.studio.words import TYPES
 from coterie.table.address import is_database
 from coterie.table.hidden_files import put_file
 from coterie.table.reading import READERS, ending, ending_advice, ending_problem, has_tables, neighbours
@@ -169,6 +172,7 @@ def forget(project: Opened, jobs: Running, releases: Releasing) -> Response:
     return RedirectResponse("/", 303)
 
 
+_MOST_KEYS = 40  # columns to tick
 _LONGEST = 60  # letters of a cell
 _EXACT = 2**53
 _NOTHING_YET: dict[str, Any] = {"columns": [], "new": [], "gone": [], "guessed": ""}
@@ -187,11 +191,23 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
     if loaded:
         head = project.table().slice(0, SHOWN).to_pylist()
         preview = [[_cell(cell) for cell in row.values()] for row in head]
-    source = project.source
+    source, schema = project.source, project.schema() if project.schema_path.exists() else None
+    attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
+    counted = jobs.result(project, "risk")
+    fresh = counted is not None and counted["key"] == key_of(project, "risk", counted["parameters"])
     return step_page(
         project,
         "load",
         problem,
+        schema=schema,
+        attributes=attributes,
+        positions={name: place for place, name in enumerate(attributes)},
+        guesses={name: guessed_words(attribute) for name, attribute in attributes.items()},
+        bars=small_bars,
+        key_names=[a.name for a in attributes.values() if a.role is not Role.IDENTIFIER][:_MOST_KEYS],
+        asked_keys=counted["parameters"]["keys"] if counted else [],
+        risk={**counted["found"], "by": counted["parameters"]["keys"]} if counted and fresh else None,
+        risk_job=jobs.find(project, "risk"),
         job=job,
         busy=job is not None and job.state in ("waiting", "running"),
         found=found,
@@ -201,6 +217,23 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
         workbook=source is not None and has_tables(source),
         same=loading_lines(project) if loaded else [],
     )
+
+
+@router.post("/p/{project}/load/risk")
+def risk(project: Opened, jobs: Running, form: Form) -> Response:
+    """How easily people are found by some keys, in the table as it is."""
+    keys = form.several("keys")
+    if not keys:
+        nothing = ParameterError("No key is ticked.", "Tick what others may know of a person.")
+        return _page(project, jobs, nothing)
+    jobs.start(project, "risk", {"keys": keys})
+    return go(project, "load#risk")
+
+
+@router.get("/p/{project}/risk")
+def cancelled_risk(project: Opened) -> Response:
+    """Where cancelling leads."""
+    return go(project, "load#risk")
 
 
 @router.post("/p/{project}/load")
@@ -238,6 +271,13 @@ def database_origin(address: str, table: str, query: str) -> Origin:
     return Origin(
         kind="database", shown=without_credentials(address), table=table or None, query=query or None
     )
+
+
+def guessed_words(attribute: Attribute) -> str:
+    """What the draft took a column for, in the words of the page."""
+    if attribute.role is Role.IDENTIFIER:
+        return "Identifier, dropped"
+    return TYPES.get(attribute.type.value, attribute.type.value)
 
 
 def _cell(value: object) -> str:

@@ -9,20 +9,21 @@ from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
 
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
 from coterie.report import charts
-from coterie.report.figures import GROUP_SIZE, Counted, attribute_figure
+from coterie.report.figures import GROUP_SIZE
 from coterie.report.ranking import MEAN_LEVEL, UNITS
 from coterie.schema.attributes import Parameters, Source
 from coterie.schema.exact import as_text, parse_epsilon
-from coterie.studio import words as sliders
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import Opened, Running, go, step_page
+from coterie.studio.looked import all_figures, looked
+from coterie.studio.pages import Opened, Running, go, picture, step_page
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines
@@ -43,23 +44,31 @@ def look(project: Opened, jobs: Running) -> Response:
 
 @router.post("/p/{project}/look")
 def look_again(project: Opened, jobs: Running, form: Form) -> Response:
-    """With another ε, k or sample. ε and k are the project's: what is looked at is what will be released."""
-    if project.state.choice is None or project.state.loaded is None:
+    """On another sample, or on invented rows."""
+    choice = project.state.choice
+    if choice is None or project.state.loaded is None:
         return step_page(project, "look")
     try:
-        typed = {"epsilon": form.text("epsilon", project.state.choice.epsilon), "k": form.whole("k", "k")}
-        choice = project.state.choice.model_copy(update=typed)
         rows = form.whole("rows", "The size of the sample") or ROWS
         found = promised(choice, project.schema(), project.records)
         if choice.k is not None and found.k > rows:
             raise ParameterError(
                 f"k = {found.k:,} is larger than the sample of {rows:,} rows.", "Look at more rows."
             )
-        project.change(form.version, choice=choice)
     except CoterieError as problem:
-        return _shown(project, jobs, problem, form)
+        return _shown(project, jobs, problem)
     start(project, jobs, rows, synthetic=form.text("on") == "invented")
     return go(project, "look")
+
+
+@router.get("/p/{project}/look/figures/{name}.{kind}")
+def figure(project: Opened, jobs: Running, name: str, kind: str) -> Response:
+    """One figure of the page as a picture, or its numbers."""
+    result = jobs.result(project, "look")
+    drawn = all_figures(result["found"]) if result else {}
+    if name not in drawn or kind not in ("svg", "png", "csv"):
+        raise HTTPException(404)
+    return picture(drawn[name], name, kind)
 
 
 @router.get("/p/{project}/compare")
@@ -75,7 +84,7 @@ def compare(project: Opened, jobs: Running, form: Form) -> Response:
     try:
         jobs.start(project, "compare", _asked(project, form))
     except CoterieError as problem:
-        return _shown(project, jobs, problem, compared=form)
+        return _shown(project, jobs, problem, form)
     return comparison(project)
 
 
@@ -111,13 +120,9 @@ def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: b
 
 
 def _shown(
-    project: Project,
-    jobs: Jobs,
-    problem: CoterieError | None = None,
-    form: Sent | None = None,
-    compared: Sent | None = None,
+    project: Project, jobs: Jobs, problem: CoterieError | None = None, compared: Sent | None = None
 ) -> Response:
-    """`form` and `compared` are what was typed, where something is wrong with it."""
+    """`compared` is what was typed, where something is wrong with it."""
     state, choice = project.state, project.state.choice
     assert choice is not None
     assert state.loaded is not None
@@ -128,67 +133,30 @@ def _shown(
         "rows": last.get("rows", min(ROWS, state.loaded.rows)),
         "synthetic": last.get("synthetic", False),
     }
-    found: ChoicePromise | None = None
+    promise: ChoicePromise | None = None
     try:
-        found = promised(choice, project.schema(), project.records)
+        promise = promised(choice, project.schema(), project.records)
     except CoterieError as error:  # the table or its description changed since the choice
         problem = problem or error
+    found = result["found"] if result else None
     return step_page(
         project,
         "look",
         problem,
         choice=choice,
-        promised=found,
+        promised=promise,
         job=job,
         now=now,
-        epsilon=form.text("epsilon") if form else choice.epsilon,
-        k=form.text("k") if form else str(choice.k or ""),
         sizes=sorted(
             {*(size for size in _SIZES if size < state.loaded.rows), state.loaded.rows, now["rows"]}
         ),
-        slider=sliders.EPSILON,
-        epsilon_slider=sliders.place(choice.epsilon),
-        k_slider=sliders.place(str(found.k if found else 1)),
-        k_slider_end=sliders.end(state.loaded.rows),
         stale=result is not None and result["key"] != key_of(project, "look", now),
-        found=result["found"] if result else None,
+        found=found,
+        looked=looked(found, project.schema()) if found else None,
         made_with=Choice.model_validate(result["parameters"]["choice"]) if result else None,
-        attributes=_attributes(result["found"]["attributes"]) if result else None,
-        correlations=_correlations(result["found"]["correlation"]) if result else [],
         ways=preview_lines(project, choice, now["rows"]),
         **_comparison(project, jobs, compared),
     )
-
-
-def _attributes(stored: list[dict[str, Any]]) -> charts.Figure:
-    drawn = []
-    for one in stored:
-        known = {name: one[name] for name in ("labels", "edges", "unit", "dates") if name in one}
-        found = Counted(one["name"], one["before"], [one["after"]], **known)
-        drawn.append(attribute_figure(found, ["after"]))
-    return charts.side_by_side(drawn, caption="Records, in equal bins or by label.")
-
-
-def _correlations(found: dict[str, Any] | None) -> list[charts.Figure]:
-    if found is None:
-        return []
-    names, before, after = found["names"], found["before"], found["after"]
-    change = [
-        [b - a for a, b in zip(one, other, strict=True)] for one, other in zip(before, after, strict=True)
-    ]
-    left_out = f" {found['left_out']} more attributes are left out." if found["left_out"] else ""
-    reach = max(0.1, *(abs(value) for line in change for value in line))
-    return [
-        charts.correlation_matrix("Correlation before", names, before, note=left_out.strip()),
-        charts.correlation_matrix("Correlation after", names, after, note=left_out.strip()),
-        charts.correlation_matrix(
-            "Change of the correlation",
-            names,
-            change,
-            reach=reach,
-            note=f"After minus before: 0 is best. The darkest colour is a change of {reach:.2f}.",
-        ),
-    ]
 
 
 _OTHERS = 3  # methods beside the chosen one, unless the user ticks others
@@ -281,7 +249,12 @@ def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
     """With what each would promise for the whole table."""
     schema, records = project.schema(), project.records
     return [
-        {**entry, "unit": UNITS[entry["measure"]], "guarantee": promise(_cell(entry), schema, records)}
+        {
+            **entry,
+            "unit": UNITS[entry["measure"]],
+            "guarantee": promise(_cell(entry), schema, records),
+            "by_hand": get_method(entry["method"]).public_k is not None,
+        }
         for entry in found["best"]
     ]
 

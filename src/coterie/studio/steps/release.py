@@ -24,35 +24,39 @@ from coterie.studio.ledgers import accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, step_page
 from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, Stale
+from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.releases import Releases
-from coterie.studio.same_in_code import release_ways, verify_command
-from coterie.studio.steps.audit import severe_audit
+from coterie.studio.same_in_code import dossier_ways, release_ways, verify_command
+from coterie.studio.steps.audit import last_audit, severe_audit, signed_reason
+from coterie.studio.steps.dossier import facts, level_of
 
 router = APIRouter()
 
 
 @router.get("/p/{project}/release")
-def release(project: Opened, releases: Releasing) -> Response:
+def release(project: Opened, releases: Releasing, jobs: Running) -> Response:
     plan = ReleasePlan.read(project)
     unused = plan is not None and plan.state in ("planned", "nothing")
     asked = ReleaseForm.again(plan) if plan and unused else ReleaseForm.first(project)
-    return _form(project, releases, asked)
+    return _form(project, releases, jobs, asked)
 
 
 @router.post("/p/{project}/release")
-def plan(project: Opened, releases: Releasing, form: Form) -> Response:
+def plan(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
     asked = ReleaseForm.sent(form)
     try:
         if form.version != project.state.version:
             raise Stale
+        if severe_audit(project, jobs) and not signed_reason(project, jobs):
+            raise unsigned()
         releases.plan(project, asked)
     except CoterieError as problem:
-        return _form(project, releases, asked, problem)
+        return _form(project, releases, jobs, asked, problem)
     return go(project, "release/confirm")
 
 
 @router.post("/p/{project}/release/ledger")
-def ledger(project: Opened, releases: Releasing, form: Form) -> Response:
+def ledger(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
     """Look into a ledger, or make one; what else was typed stays."""
     asked = ReleaseForm.sent(form)
     try:
@@ -61,8 +65,8 @@ def ledger(project: Opened, releases: Releasing, form: Form) -> Response:
         elif not os.path.exists(asked.ledger_path):
             raise LedgerError(f"There is no ledger at {asked.ledger_path}.", "Make one, or check the path.")
     except CoterieError as problem:
-        return _form(project, releases, asked, problem)
-    return _form(project, releases, replace(asked, lifetime=""))
+        return _form(project, releases, jobs, asked, problem)
+    return _form(project, releases, jobs, replace(asked, lifetime=""))
 
 
 def _make_ledger(asked: ReleaseForm) -> None:
@@ -73,7 +77,11 @@ def _make_ledger(asked: ReleaseForm) -> None:
 
 
 def _form(
-    project: Project, releases: Releases, asked: ReleaseForm, problem: CoterieError | None = None
+    project: Project,
+    releases: Releases,
+    jobs: Jobs,
+    asked: ReleaseForm,
+    problem: CoterieError | None = None,
 ) -> Response:
     last, progress, unsettled = releases.look(project)
     problem, kept = problem or unsettled, []
@@ -88,12 +96,24 @@ def _form(
         "release",
         problem,
         asked=asked,
+        promised=_promised(project),
+        audit=last_audit(project, jobs),
+        severe=severe_audit(project, jobs),
+        signed=signed_reason(project, jobs),
         formats=FORMATS,
         accounts=kept,
         last=last,
         running=progress is not None,
         adds_noise=choice is None or recipe_of(choice)[0].adds_noise,
     )
+
+
+def _promised(project: Project) -> ChoicePromise | None:
+    choice = project.state.choice
+    try:
+        return promised(choice, project.schema(), project.records) if choice and project.described else None
+    except CoterieError:  # the plan says what is wrong
+        return None
 
 
 @router.get("/p/{project}/release/confirm")
@@ -107,23 +127,27 @@ def confirm_page(project: Opened, jobs: Running) -> Response:
 @router.post("/p/{project}/release/confirm")
 def confirm(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
     try:
-        despite = form.text("despite").strip()
+        severe, signed = severe_audit(project, jobs), signed_reason(project, jobs)
         if not form.flag("understood"):
             raise ParameterError(
                 "The box was not ticked: nothing was released.", "Tick it if you want to release."
             )
-        if not despite and severe_audit(project, jobs):
-            raise ParameterError(
-                "The audit found a severe risk, and no reason to go on was given: nothing was released.",
-                "Choose another method, or write why you go on.",
-            )
-        releases.begin(project, form.text("plan"), despite)
+        if severe and not signed:
+            raise unsigned()
+        releases.begin(project, form.text("plan"), str(signed) if severe and signed else "")
     except CoterieError as problem:
         plan = ReleasePlan.read(project)
         if plan is None or plan.state != "planned":
-            return _form(project, releases, ReleaseForm.first(project), problem)
+            return _form(project, releases, jobs, ReleaseForm.first(project), problem)
         return _confirmation(project, jobs, plan, problem)
     return go(project, "release/outcome")
+
+
+def unsigned() -> ParameterError:
+    return ParameterError(
+        "The audit found a severe risk, and nobody signed a reason to go on: nothing was released.",
+        "Choose another release, or sign why you go on at the end of the page 'Audit'.",
+    )
 
 
 def _confirmation(
@@ -154,6 +178,8 @@ def _confirmation(
         after=after,
         same=same,
         severe=severe_audit(project, jobs),
+        signed=signed_reason(project, jobs),
+        audit=last_audit(project, jobs),
         ways=release_ways(project, plan),
     )
 
@@ -221,7 +247,12 @@ def _page(
         locked=bool(entry.table and certificate and problem and not isinstance(problem, CertificateError)),
         odds=odds_in_words(certificate.guarantee) if certificate else "",
         accounts=_accounts(entry),
-        ways=[("Check it, as any recipient can", verify_command(entry)), *release_ways(project, entry)],
+        level=level_of(project, entry),
+        ways=[
+            ("Check it, as any recipient can", verify_command(entry)),
+            *release_ways(project, entry),
+            *([] if entry.table else dossier_ways(entry, facts(project, number, ""))),
+        ],
     )
 
 

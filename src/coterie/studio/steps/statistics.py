@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from coterie.errors import CoterieError, ParameterError, nearest
+from coterie.promise.posterior import most_sure, share_in_words
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics import allocators, read_specification
 from coterie.statistics.allocators import DEFAULT
@@ -42,6 +43,16 @@ def statistics(project: Opened, jobs: Running) -> Response:
     return _page(project, jobs)
 
 
+def _sure(settings: dict[str, Any]) -> str:
+    """What somebody who was 50 % sure of a fact can become at most, in the one language of all pages; with a δ, nothing."""
+    if settings["unit"] != "epsilon":
+        return ""
+    try:
+        return share_in_words(most_sure(float(parse_epsilon(str(settings["budget"])))))
+    except CoterieError:  # the page says what is wrong with it
+        return ""
+
+
 def _page(
     project: Project, jobs: Jobs, problem: CoterieError | None = None, typed: dict[str, str] | None = None
 ) -> Response:
@@ -65,6 +76,7 @@ def _page(
         job=jobs.find(project, "statistics"),
         document=document,
         settings=settings_of(document) | (typed or {}),
+        sure=_sure(settings_of(document)),
         statistics=listed(document, "statistic", fault, plan_notes),
         equations=listed(document, "equation", fault, plan_notes),
         split=split,

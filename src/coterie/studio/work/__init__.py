@@ -13,6 +13,8 @@ Tell = Callable[[float | None, str], None]
 PLACES = {
     "load": "tables",
     "describe": "tables",
+    "risk": "tables",
+    "recommend": "recommending",
     "look": "previews",
     "compare": "previews",
     "audit": "audit",

@@ -15,10 +15,12 @@ from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
 from coterie.auditing.audit import QuotedPromise, chosen
 from coterie.errors import CertificateError
+from coterie.evaluation import all_measures
+from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.report.audit_page import audit_page, shown
-from coterie.studio.project import Choice, PastRelease, Project, store
+from coterie.studio.project import Choice, PastRelease, Project, checked_file, store
 from coterie.studio.promise import promised
 from coterie.studio.sampling import SEED, sample_and_control, sample_rows
 from coterie.studio.work import Tell
@@ -56,7 +58,8 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
     if control:
         sample = sample_rows(table, rows)
     else:
-        sample, control = sample_and_control(table, rows)
+        unit = schema.unit.column if schema.unit else None
+        sample, control = sample_and_control(table, rows, unit)
     tell(None, "Making a preview with seeded noise")
     preview = coterie.protect(sample, schema, **{**choice.settings, "shuffle": False}, seed=SEED)
     found = coterie.audit(sample, preview, schema, k=expected.k, **{**shared, "control": control})
@@ -81,9 +84,15 @@ def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) ->
         )
     released = read_table(entry.data, table=entry.table, schema=schema.of_release)
     order = entry.internal if certificate.release.shuffled else None
-    return coterie.audit(
-        project.typed_table(), released, schema, certificate=certificate, order=order, **shared
-    )
+    table = project.typed_table()
+    found = coterie.audit(table, released, schema, certificate=certificate, order=order, **shared)
+    store(checked_file(project, entry, "audit"), json.dumps(found.to_dict()))
+    linked = not certificate.release.shuffled and not get_method(entry.choice.method).synthetic
+    # Which column is the class to predict, only a person can say.
+    measures = [name for name in all_measures() if name != "classification"]
+    worth = coterie.evaluate(table, released, schema, measures=measures, shuffled=not linked)
+    store(checked_file(project, entry, "evaluation"), json.dumps(worth.to_dict()))
+    return found
 
 
 def _shown(audit: Audit) -> dict[str, Any]:

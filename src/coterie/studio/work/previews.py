@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
+from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 import coterie
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import left_out
 from coterie.evaluation import all_measures
-from coterie.evaluation.correlation_error import correlations
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
+from coterie.evaluation.two_way import associations
 from coterie.methods import get_method
 from coterie.report.charts import number
 from coterie.report.examples import example_releases, risk_points
@@ -24,7 +27,10 @@ from coterie.studio.work import Tell
 from coterie.table.columns.column import Column
 
 _DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."
-MOST_CORRELATED = 16  # attributes of a matrix that can still be read
+MOST_RELATED = 16  # attributes of a matrix that can still be read
+MOST_LOOKED_AT = 60  # attributes whose relations are computed
+MOST_PAIRS = 200  # that the page lists
+STRONG = 0.3  # from which on a relation is one that people would look for
 
 
 def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
@@ -53,7 +59,8 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     return {
         **told,
         "attributes": attributes,
-        "correlation": _correlation(pair),
+        "relations": _relations(pair),
+        "rules": [[text, figures.before, figures.after] for text, figures in release.internal.rules.items()],
         "measures": measures,
         "words": _in_words(measures, synthetic=synthetic),
         # The rows of a preview keep their order, so only one of the two reasons that the command names is left.
@@ -64,7 +71,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
 def _counted(before: Column, after: Column) -> dict[str, Any]:
     """What the page draws, as it is kept in the project."""
     found = counted(before, [after])
-    kept = {"name": found.name, "before": found.before, "after": found.after[0]}
+    kept = {"name": found.name, "before": found.before, "after": found.after[0], "moved": found.moved}
     if found.edges is None:
         return {"kind": "labels", "labels": found.labels, **kept}
     moments = {"mean": found.means, "deviation": found.deviations}
@@ -100,13 +107,26 @@ def _in_words(measures: list[dict[str, Any]], *, synthetic: bool) -> str:
     return "; ".join(said)
 
 
-def _correlation(pair: Pair) -> dict[str, Any] | None:
-    names = pair.numeric[:MOST_CORRELATED]
+def _relations(pair: Pair) -> dict[str, Any] | None:
+    """Every two attributes before and after, those that changed most first; of a wide table the ones that did."""
+    names = list(pair.original)[:MOST_LOOKED_AT]
     if len(names) < 2:
         return None
-    before, after = (correlations([values(name) for name in names]) for values in (pair.before, pair.after))
-    left_out = len(pair.numeric) - len(names)
-    return {"names": names, "before": before.tolist(), "after": after.tolist(), "left_out": left_out}
+    before, after = associations(pair, names)
+    change = after - before
+    worst = np.sort(np.argsort(-np.abs(change).max(axis=1), kind="stable")[:MOST_RELATED])
+    pairs = sorted(combinations(range(len(names)), 2), key=lambda two: -abs(change[two]))
+    strong = [two for two in pairs if before[two] >= STRONG]
+    return {
+        "names": [names[place] for place in worst],
+        "before": before[np.ix_(worst, worst)].tolist(),
+        "after": after[np.ix_(worst, worst)].tolist(),
+        "pairs": [
+            [names[a], names[b], float(before[a, b]), float(after[a, b])] for a, b in pairs[:MOST_PAIRS]
+        ],
+        "strong": [float(abs(change[two])) for two in strong],
+        "left_out": len(pair.original) - len(worst),
+    }
 
 
 def _finite(value: float | None) -> float | None:

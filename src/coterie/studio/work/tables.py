@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import coterie
 from coterie.errors import CoterieError, DataError
 from coterie.schema.attributes import Attribute, Missing, Outside, Role, Schema
 from coterie.schema.dialect import Dialect
@@ -19,14 +20,14 @@ from coterie.studio.work import Tell
 from coterie.table.checked import absent_in, column_of, filled, same_columns
 from coterie.table.columns.column import NumericColumn
 from coterie.table.demo_population import demo_population, demo_schema
+from coterie.table.profile import profile_column
 from coterie.table.reading import guess_dialect, read_table
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _DATE = r"^\s*\d{4}-\d{2}-\d{2}\s*$"
 _HINTS = {
     "weight": "Looks like a survey weight, by its name. Confirm the role weight, or choose another.",
-    "unit": "Looks like the number of a household or of another unit of several rows. Confirm it: then write "
-    "unit: {column: …, at_most: …} in the schema file, with the usual number of rows from public knowledge.",
+    "unit": "Looks like the number of a household or of another unit of several rows. Protect whole units?",
 }
 _COMMA_NUMBER = r"^\s*[+-]?\d+,\d+\s*$"
 
@@ -47,15 +48,18 @@ def load(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         draft, suggestions = first.text, first.suggestions
     tell(0.6, "Keeping a copy on this machine")
     digest = keep(table, project.table_path)
-    tell(0.8, "Looking at the columns")
     loaded = Loaded(rows=table.num_rows, columns=table.num_columns, digest=digest, stamp=before)
     new: list[str] = []
     gone: list[str] = []
     if project.schema_path.exists():
         draft, new, gone = fitted(project.schema(), Schema.load(draft))
     project.change(loaded=loaded, schema=draft)
-    hints = {name: _HINTS[found] for name, found in suggestions.items()}
-    columns = [_column(name, table[name]) | {"hint": hints.get(name, "")} for name in table.column_names]
+    columns = []
+    for place, name in enumerate(table.column_names):
+        tell(0.7 + 0.3 * place / table.num_columns, f"Looking at {name}")
+        suggestion = suggestions.get(name, "")
+        hint = _HINTS.get(suggestion, "")
+        columns.append(_column(name, table[name]) | {"hint": hint, "suggestion": suggestion})
     return {"columns": columns, "new": new, "gone": gone, "guessed": _guessed(Schema.load(draft).dialect)}
 
 
@@ -97,7 +101,8 @@ def fitted(described: Schema, drafted: Schema) -> tuple[str, list[str], list[str
 
 
 def _column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    return {"name": name, "type": _words(column.type), "missing": column.null_count, "note": _note(column)}
+    found = profile_column(column).to_dict()
+    return {"name": name, "type": _words(column.type), "note": _note(column), **found}
 
 
 def _words(kind: pa.DataType) -> str:
@@ -214,3 +219,19 @@ def _cells(mask: np.ndarray[Any, Any]) -> str:
 
 def _told(state: str, words: str, advice: str = "") -> dict[str, str]:
     return {"state": state, "words": words, "advice": advice}
+
+
+def risk(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """How easily people in the table as it is are found by a few keys. `parameters`: keys."""
+    tell(None, "Counting who shares the keys with whom")
+    found = coterie.risk(project.typed_table(), project.schema(), keys=parameters["keys"])
+    now = found.now
+    return {
+        "verdict": found.verdict,
+        "records": now.records,
+        "uniques": now.uniques,
+        "below_3": now.below[3],
+        "expected": now.expected,
+        "highest": now.population_highest,
+        "without": now.without,
+    }
