@@ -70,7 +70,8 @@ if TYPE_CHECKING:
         Bound,
     )
     from coterie.chain.synthesis.synthesis import Independent, Synthesis
-    from coterie.evaluation.measure import ByAttribute, Measure, MeasureResult, Pair, Settings
+    from coterie.evaluation.measure import ByAttribute, Measure, MeasureResult, Settings
+    from coterie.evaluation.pair import Pair
     from coterie.methods.grouping import (
         EACH_ALONE,
         INDIVIDUAL_RANKING,

@@ -12,7 +12,8 @@ from coterie.errors import DataError
 from coterie.evaluation import classification
 from coterie.evaluation.classification import learn
 from coterie.evaluation.evaluation import evaluate
-from coterie.evaluation.measure import Settings, bring_together
+from coterie.evaluation.measure import Settings
+from coterie.evaluation.pair import bring_together
 from coterie.schema.attributes import Schema
 
 SCHEMA = Schema.load(

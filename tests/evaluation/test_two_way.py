@@ -11,7 +11,8 @@ import pytest
 
 import coterie
 from coterie.evaluation import get_measure
-from coterie.evaluation.measure import MeasureResult, Settings, bring_together
+from coterie.evaluation.measure import MeasureResult, Settings
+from coterie.evaluation.pair import bring_together
 from coterie.evaluation.two_way import MOST_PAIRS, associations
 from coterie.schema.document import schema_from
 

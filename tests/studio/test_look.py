@@ -22,7 +22,7 @@ from coterie import protect
 from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.evaluation.evaluation import evaluate
-from coterie.evaluation.measure import bring_together
+from coterie.evaluation.pair import bring_together
 from coterie.evaluation.two_way import associations
 from coterie.methods import all_methods
 from coterie.publication.staging import stage

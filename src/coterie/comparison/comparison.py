@@ -21,7 +21,8 @@ from coterie.errors import ParameterError, counted
 from coterie.evaluation import all_measures, get_measure, jensen_shannon
 from coterie.evaluation.classification import check_classes
 from coterie.evaluation.jensen_shannon import bin_count
-from coterie.evaluation.measure import Measure, Settings, check_scales
+from coterie.evaluation.measure import Measure, Settings
+from coterie.evaluation.pair import check_scales
 from coterie.methods import get_method
 from coterie.schema.attributes import Schema
 from coterie.schema.frame_kind import to_kind

@@ -14,7 +14,8 @@ import pyarrow as pa
 from coterie.comparison.invented import invented_people, trial_schema
 from coterie.errors import ParameterError
 from coterie.evaluation import get_measure
-from coterie.evaluation.measure import Pair, Settings, bring_together
+from coterie.evaluation.measure import Settings
+from coterie.evaluation.pair import Pair, bring_together
 from coterie.evaluation.tables import cells_of, combinations_of
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status

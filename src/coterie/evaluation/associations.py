@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.evaluation.strength import association, strength_kept
 from coterie.evaluation.tables import UNWEIGHTED, Weights
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, MissingExtra, ParameterError, nearest
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats, Whole
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column, NumericColumn

@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import alike
 

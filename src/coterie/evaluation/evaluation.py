@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, associations, get_measure, two_way
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair, bring_together
 from coterie.evaluation.row_order import in_record_order, row_order
 from coterie.evaluation.tables import UNWEIGHTED
 from coterie.methods import all_methods, get_method

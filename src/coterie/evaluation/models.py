@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import Column, NumericColumn
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from coterie.evaluation.associations import KEPT
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.evaluation.strength import information, strength_kept
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.evaluation.tables import WORST, cells_of, distance
 
 BINS = 8

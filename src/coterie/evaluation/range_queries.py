@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats
 
 MOST_ATTRIBUTES = 3

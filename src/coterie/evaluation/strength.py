@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.evaluation.measure import MeasureResult, Pair, Settings
+from coterie.evaluation.measure import MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.evaluation.tables import UNWEIGHTED, WORST, Weights, cells_of, combinations_of
 from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import Column, NumericColumn

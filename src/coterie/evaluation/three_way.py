@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.evaluation.tables import distances
 
 BINS, MOST_LABELS = 4, 12  # coarser than two-way: three ways have many cells

@@ -7,7 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.evaluation.strength import association, sides
 from coterie.evaluation.tables import UNWEIGHTED, Weights, distances
 from coterie.schema.arrays import Floats

@@ -16,7 +16,8 @@ from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell, left_out
 from coterie.errors import MissingExtra
 from coterie.evaluation import get_measure
-from coterie.evaluation.measure import MeasureResult, Pair, bring_together
+from coterie.evaluation.measure import MeasureResult
+from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
 from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes

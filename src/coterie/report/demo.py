@@ -12,7 +12,8 @@ from coterie.comparison.compare import compare
 from coterie.errors import OutputError
 from coterie.evaluation import get_measure
 from coterie.evaluation.evaluation import evaluate
-from coterie.evaluation.measure import Pair, Settings, bring_together
+from coterie.evaluation.measure import Settings
+from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import all_methods
 from coterie.methods.guarantee import beside_in_words
 from coterie.publication.protect import protect, publish

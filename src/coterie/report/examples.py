@@ -13,7 +13,8 @@ from coterie.auditing.auditing_method import hold_back
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
 from coterie.evaluation import all_measures
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.publication.protect import protect

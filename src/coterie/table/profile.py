@@ -81,7 +81,11 @@ def _numbers(column: pa.ChunkedArray, distinct: int) -> tuple[tuple[int, ...], s
     low, high = float(values.min()), float(values.max())
     words = f"{_short(low)} to {_short(high)}" if high > low else _short(low)
     if distinct > _FEW:
-        edge = np.quantile(values[:: max(1, len(values) // 50_000)], (0.005, 0.995)) if len(values) > _ENOUGH else (low, high)
+        edge = (
+            np.quantile(values[:: max(1, len(values) // 50_000)], (0.005, 0.995))
+            if len(values) > _ENOUGH
+            else (low, high)
+        )
         first, last = (float(edge[0]), float(edge[1])) if edge[1] > edge[0] else (low, high)
         return (
             tuple(int(n) for n in np.histogram(np.clip(values, first, last), BINS, (first, last))[0]),

@@ -13,7 +13,8 @@ import coterie
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import left_out
 from coterie.evaluation import all_measures
-from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.pair import Pair, bring_together
 from coterie.evaluation.two_way import associations
 from coterie.methods import get_method
 from coterie.report.charts import number
