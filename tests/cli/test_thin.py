@@ -26,7 +26,6 @@ OUTPUT = {
     "coterie.evaluation:get_measure",
     "coterie.evaluation.evaluation:Evaluation",
     "coterie.evaluation.evaluation:WARNING",
-    "coterie.evaluation.measure:Measure",
     "coterie.evaluation.measure:MeasureResult",
     "coterie.auditing.attacks.finding:Level",
     "coterie.auditing.disclosure_risk:WARNING",
@@ -35,6 +34,9 @@ OUTPUT = {
     "coterie.federation.documents.verification:read_any",
     "coterie.federation.documents.verification:superseded",
     "coterie.methods.guarantee:beside_in_words",
+    "coterie.papers:get_experiment",
+    "coterie.papers.experiment:ClaimVerdict",
+    "coterie.papers.reproduction:Reproduction",
     "coterie.promise.loss",  # names of units and relations
     "coterie.promise.posterior",  # what ε means, in words
     "coterie.publication.ledger",  # what a ledger holds

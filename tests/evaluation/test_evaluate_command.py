@@ -81,7 +81,7 @@ def test_a_release_in_memory_knows_whose_row_is_whose(folder: Path) -> None:
     assert release.certificate.release.shuffled
     assert not release.table.column(0).equals(people.column(release.table.column_names[0]))
     assert (
-        coterie.evaluate(people, release, schema, measures=["sse"]).measures["sse"].value < 0.1
+        coterie.evaluate(people, release, schema, measures=["sse"]).measures["sse"].value < 0.7
     )  # else about 2
 
 
