@@ -39,12 +39,13 @@ compile: $(STAMP)
 # Each of the three workers would rewrite all test modules, and compile the loops that it needs: done once, on the core that
 # mypy leaves free. Bytecode is kept even where PYTHONDONTWRITEBYTECODE asks for none.
 warm: compile
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -k test_every_loop_of_the_chain_becomes_machine_code
+	@PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -k test_every_loop_of_the_chain_becomes_machine_code
 
+# Temporary folders of their own: pytest would otherwise tidy up what other runs on this machine, also killed ones, left behind.
 # Three workers on two cores: browsers, servers and Spark keep a worker waiting a third of the time.
 test: $(STAMP) ## the whole test suite
 	@$(MAKE) --no-print-directory -j 3 --output-sync system lint warm # types are checked on one core only
-	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
+	@PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 # `make test` draws the same noise and tries the same examples every time; here both are new.
 test-slow: $(STAMP) system ## slow sweeps, and everything that is drawn drawn afresh
