@@ -65,9 +65,9 @@ def test_the_slider_moves_the_odds_by_keyboard(chosen: Page, browser: Any) -> No
 def test_settings_change_the_label_of_every_card(chosen: Page) -> None:
     page = chosen
     pick(page, "dp-mdav")
-    assert "not private, whatever ε" in page.one("#summary").text
+    assert "8-DP" in page.one("#summary").text
     page.one("#shuffle").click()
-    until(lambda: "8-DP" in page.one("#summary").text, "the label of a shuffled release")
+    until(lambda: "not private, whatever ε" in page.one("#summary").text, "the label of rows in order")
     assert page.one("#method-dp-mdav").is_selected()
     page.fill("exactly, from 1 to 5,000", "100")
     until(lambda: "q = 50)" in page.one("#cards").text, "the label of idp-cbls follows k")

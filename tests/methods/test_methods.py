@@ -38,7 +38,9 @@ def _noisy(method: Method) -> bool:
 
 
 def _protect(method: Method, table: Any, schema: Schema, **options: Any) -> Any:
-    return protect(table, schema, method=method.name, epsilon="1.5", **{"k": _k(method), **options})
+    """In row order, so that rows can be compared."""
+    settings = {"k": _k(method), "shuffle": False, **options}
+    return protect(table, schema, method=method.name, epsilon="1.5", **settings)
 
 
 @every_method

@@ -12,7 +12,7 @@ from coterie.papers.judging import everywhere, jackknife, within
 
 VALUES = np.random.Generator(np.random.PCG64(1)).gamma(2, 10, size=200).round()
 HIGH = 1.5 * VALUES.max()
-DRAWS = 5_000
+DRAWS = 20_000
 
 
 @pytest.mark.parametrize("step", [None, 1.0])

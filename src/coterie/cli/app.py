@@ -40,7 +40,7 @@ COMMANDS = {
     "demo": "Protect an invented population of 5,000 people, check the release, and write its dossier; then every other "
     "method.",
     "compare": "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",
-    "reproduce": "Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.",
+    "reproduce": "Repeat experiments of the papers: the figure, its data, and a verdict on every claim.",
     "evaluate": "Compare a release with its original. The figures come from the original data: do not publish them.",
     "studio": "Take a table to a release in the browser: load, describe, choose, look, audit, release.",
     "audit": "Attack a release or a method, and say what an attacker still gets.",
