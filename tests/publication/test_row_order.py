@@ -59,7 +59,7 @@ def test_out_of_core_rows_stay_and_the_certificate_says_so(tmp_path: Path) -> No
         tmp_path / "out.parquet",
         method="laplace",
         epsilon=1,
-        memory="500MB",
+        memory="4GB",
     )
     assert not written.certificate.release.shuffled
     assert "rows stand in the order of the table" in " ".join(written.certificate.notes)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from coterie.papers import get_experiment, nunes_scores, nunes_tables
+from coterie.papers.experiment import ClaimVerdict
 from coterie.papers.nunes_fig58 import ALLOCATIONS, all_scores, draw_scores
 from coterie.papers.nunes_scenario import (
     PUBLISHED_BEST,
@@ -35,7 +36,8 @@ def chosen(insurance: pa.Table) -> Scenario:
 def test_tables_and_t_tests_are_those_of_the_paper(insurance: pa.Table) -> None:
     findings = [*nunes_tables.findings_of(insurance), *nunes_scores.findings_of(insurance)[0]]
     assert len(findings) == 9
-    assert [finding for finding in findings if not finding.holds] == []
+    # A misprint: it repeats the entry above it, and the paper's own Table 5.1 gives ours.
+    assert [finding.claim for finding in findings if not finding.holds] == ["Table 5.2, 20 entries"]
 
 
 def test_exact_scores(chosen: Scenario) -> None:
@@ -104,7 +106,7 @@ def test_all_allocations_in_under_a_minute(chosen: Scenario, tmp_path: Path) -> 
     best_score, published = (chosen.metric.score(b, exponent=14) for b in (best, PUBLISHED_BEST))
     assert published == pytest.approx(best_score, rel=1e-3)
     assert draw_scores(scores, {"best": best_score}) is not None
-    assert get_experiment("nunes-fig58").run(tmp_path).verdict.startswith("reproduced")
+    assert everything_is_explained("nunes-fig58", tmp_path)
 
 
 # --- the interaction study ------------------------------------------------------------------------------
@@ -149,16 +151,21 @@ def test_panels_are_drawn() -> None:
     assert figure.png().startswith(b"\x89PNG")
 
 
+def everything_is_explained(name: str, folder: Path) -> bool:
+    findings = get_experiment(name).run(folder).findings
+    return {finding.verdict for finding in findings} <= {ClaimVerdict.HOLDS, ClaimVerdict.SLIP}
+
+
 @pytest.mark.parametrize("name", ["nunes-tables", "nunes-scores"])
 def test_quick_experiments_are_reproduced(name: str, insurance: pa.Table, tmp_path: Path) -> None:
     assert insurance.num_rows == 1338
-    assert get_experiment(name).run(tmp_path).verdict.startswith("reproduced")
+    assert everything_is_explained(name, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nunes-fig52", "nunes-fig53", "nunes-fig54", "nunes-fig55"])
 def test_the_interaction_figures_are_reproduced(name: str, tmp_path: Path) -> None:
-    assert get_experiment(name).run(tmp_path).verdict.startswith("reproduced")
+    assert everything_is_explained(name, tmp_path)
     assert (tmp_path / f"{name}.png").exists()
 
 
