@@ -194,7 +194,7 @@ OWN_SCHEMA = {
     "declared labels that nobody declared",
     "a range of labels",
     "codes beyond the declared ones",
-    "numbers that may be missing",
+    "numbers that do not apply to everybody",
 }
 # `schema:` is the project's own description, and half-written entries cannot be told from text that was left out.
 _IMPORTED = sorted(set(BAD) - OWN_SCHEMA - {"no schema"})
