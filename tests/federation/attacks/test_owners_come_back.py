@@ -22,7 +22,7 @@ def waits(agent: Any, monkeypatch: pytest.MonkeyPatch, faults: list[Exception | 
     """What a running agent says while its requests meet these faults, one after the other."""
     told = iter(faults)
 
-    def get(target: str, *, patience: float = 0, diary: str = "") -> Any:
+    def get(target: str, *, patience: float = 0, diary: str = "", seen: str = "") -> Any:
         fault = next(told, Patience())
         if fault is not None:
             raise fault
