@@ -172,6 +172,13 @@ def test_no_way_out_of_the_folder(world: World, path: str) -> None:
     assert "root:" not in answer.text
 
 
+def test_browsers_that_ask_for_an_icon_get_one(world: World) -> None:
+    client, _ = world
+    answer = client.get("/favicon.ico", follow_redirects=True)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "image/svg+xml"
+
+
 def test_every_answer_has_its_headers(world: World, stranger: httpx.Client) -> None:
     client, _ = world
     for answer in (

@@ -42,6 +42,11 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
     for step in (*(step.name for step in STEPS), "choose", "dossier"):
         app.include_router(import_module(f"coterie.studio.steps.{step}").router)
 
+    @app.get("/favicon.ico")
+    def icon() -> RedirectResponse:
+        """Browsers ask for it by themselves where a figure or a file is opened: that is no page that is missing."""
+        return RedirectResponse("/static/icon.svg")
+
     @app.get("/p/{project}/jobs/{kind}")
     def job_state(project: Opened, kind: str) -> JSONResponse:
         job = jobs.find(project, kind)
