@@ -289,7 +289,7 @@ def _notes(
     if best.delta is not None:
         pure = next(one for one in tried if (one.method, one.delta) == (best.method, None))
         notes.append(
-            f"δ = {best.delta} is the probability with which the promise may be exceeded. Without it (pure ε-DP) the error "
+            f"The limit may be exceeded with probability δ = {best.delta} over the noise. Without a δ (pure ε-DP) the error "
             f"would be {pure.error:.2g} instead of {best.error:.2g}: {pure.words}."
         )
     if best.words == DESTROYED:
