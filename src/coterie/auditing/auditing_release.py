@@ -49,6 +49,7 @@ MADE_AGAIN = (
     "The rows are shuffled, and nothing tells their order. So linkage was tried on a second release, made for this audit by "
     "the same method with the same ε and k, whose order is known. Give the order (--order) to try it on the release itself."
 )
+NOBODY = "the rows are synthetic, and stand for nobody"
 SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
     "The rows are shuffled, and the auditor put them back into order from shared values alone, knowing nobody's row: all "
@@ -258,6 +259,9 @@ def audit_release(
             outcomes.complete and linkage.complete,
         )
         notes = [MADE_AGAIN if note == SHUFFLED else note for note in notes]
+    if SYNTHETIC in notes:
+        not_run = (replace(n, reason=NOBODY) if n.reason == NO_ORDER else n for n in outcomes.not_run)
+        outcomes = replace(outcomes, not_run=tuple(not_run))
     return Audit(
         subject="release",
         people=people.records,

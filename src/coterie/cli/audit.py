@@ -141,8 +141,11 @@ def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
     console.print(table_of(rows, headings, whole=("attack",), title=title, caption=caption))
     for words in audit.notes:
         note(words)
+    reasons: dict[str, list[str]] = {}
     for missed in audit.not_run:
-        note(f"{missed.attack}: {missed.reason}.", before="Not run")
+        reasons.setdefault(missed.reason, []).append(missed.attack)
+    for reason, names in reasons.items():
+        note(f"{', '.join(names)}: {reason}.", before="Not run")
     if audit.promised:
         console.print(promise_line(audit.promised.status, audit.promised.label))
         console.print(escape(audit.promised.odds))

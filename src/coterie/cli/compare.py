@@ -25,6 +25,7 @@ import coterie
 from coterie.cli.options import AsJson, Bins, Query, asked
 from coterie.cli.output import console, errors, listed, note, print_json, styled_status, warn
 from coterie.comparison.grid import left_out
+from coterie.comparison.recommendation import PURPOSES
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
@@ -57,6 +58,10 @@ def compare_command(
     k: Annotated[
         str, Option("--k", "-k", help="Records per group, separated by commas. Default: by a public rule.")
     ] = "",
+    purpose: Annotated[
+        str | None,
+        Option(help=f"Rank by what readers will do with the release: {', '.join(PURPOSES)}."),
+    ] = None,
     table: Annotated[
         str | None,
         Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
@@ -106,7 +111,11 @@ def compare_command(
         "epsilon": listed(epsilon),
         "k": _whole_numbers(k),
         "folder": output,
-        "measures": ranking_measures(listed(measures)) if measures else None,
+        "measures": listed(measures)
+        if purpose and measures
+        else ranking_measures(listed(measures))
+        if measures
+        else None,
     }
     started = time.perf_counter()
     try:

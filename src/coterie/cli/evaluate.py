@@ -131,7 +131,7 @@ def _print_weighted(evaluation: Evaluation) -> None:
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
 
 
 def _moved(one: EstimatePair) -> float:
@@ -180,7 +180,7 @@ def _print(found: Evaluation) -> None:
             meaning += f". Here {result.details['split']}"
         if not result.details.get("converged", True):
             meaning += ". Here the classifier stopped before it had settled: it might do better"
-        table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
+        table.add_row(name, f"{result.value:.3g}{bound}", meaning, shown)
     console.print(table)
     for reason, names in missed.items():
         note(f"{', '.join(names)}: {reason}.", before="Not taken")

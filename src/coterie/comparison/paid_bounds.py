@@ -19,7 +19,6 @@ from coterie.comparison.grid import Cell, Skipped
 from coterie.comparison.shared_work import SortedTable, of_run
 from coterie.errors import ParameterError
 from coterie.methods import get_method
-from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema, Source
 from coterie.table.checked import Checked
@@ -78,15 +77,10 @@ def run_paid_cells(
     for shares, members in alike.values():
         samplers = [SeededSampler(trials.seed + run) for run in range(trials.runs)]
         paid = [pay_for_bounds(checked, schema, shares, sampler) for sampler in samplers]
-        for work, whole in ((_one_by_one, False), (_together, True)):
-            some = [cell for cell in members if _as_a_whole(get_method(cell.method)) is whole]
+        for work, together in ((_one_by_one, False), (_together, True)):
+            some = [cell for cell in members if get_method(cell.method).grouping.multivariate is together]
             if some:
                 yield Block(tuple(some), work(checked, original, paid, some, trials))
-
-
-def _as_a_whole(method: Method) -> bool:
-    """Whether what one attribute releases depends on the bounds of others."""
-    return method.grouping.multivariate or method.whole_table is not None
 
 
 def _one_by_one(

@@ -18,6 +18,7 @@ import numpy as np
 from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats, Whole
+from coterie.schema.attributes import AttributeType
 from coterie.table.columns.column import Column, NumericColumn, present
 
 Weights = tuple[Floats | None, Floats | None]  # of the original's records and of the release's
@@ -51,7 +52,8 @@ def cells_of(before: Column, after: Column, bins: int, most_labels: int | None =
         return TableCells(codes[0].astype(np.int64), codes[1].astype(np.int64), len(names), tuple(names))
     assert isinstance(after, NumericColumn)
     there = present(before.values)
-    cuts = np.unique(np.quantile(there, np.arange(1, bins) / bins)) if len(there) else np.empty(0)
+    cuts = np.quantile(there, np.arange(1, bins) / bins) if len(there) else np.empty(0)
+    cuts = np.unique(cuts if before.attribute.type is AttributeType.CONTINUOUS else np.floor(cuts))
     return TableCells(
         _binned(before.values, cuts), _binned(after.values, cuts), len(cuts) + 2, _bin_names(before, cuts)
     )
@@ -66,6 +68,8 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
     if listed is not None and listed.labels is not None:  # ranks of labels
         labels = listed.labels
         shown = [str(labels[min(int(cut), len(labels) - 1)]) for cut in cuts]
+    elif column.attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        shown = [str(day) for day in column.restore(cuts).to_pylist()]
     else:
         shown = [f"{cut:,.4g}" for cut in cuts]
     if not shown:
