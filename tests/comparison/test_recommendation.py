@@ -38,7 +38,7 @@ def people(age: int, rows: int = 300) -> pa.Table:
 
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_the_headline_is_proved(purpose: str) -> None:
-    found = coterie.recommend(None, SCHEMA, records=500, purpose=purpose)
+    found = coterie.recommend(None, SCHEMA, records=500, purpose=purpose, beside=())
     assert found.best.status == "proved"
     assert found.best.method == "dp-synthetic"
     assert found.runner_up is None or found.runner_up.status == "proved"
@@ -46,12 +46,12 @@ def test_the_headline_is_proved(purpose: str) -> None:
 
 
 def test_nothing_follows_from_the_values_of_the_table() -> None:
-    first, second = (coterie.recommend(people(age), SCHEMA).to_dict() for age in (1, 99))
+    first, second = (coterie.recommend(people(age), SCHEMA, beside=()).to_dict() for age in (1, 99))
     assert first == second
 
 
 def test_less_than_a_proof_is_named_only_if_it_was_accepted_by_name() -> None:
-    assert coterie.recommend(None, SCHEMA, records=500, accept="refuted").best.status == "refuted"
+    assert coterie.recommend(None, SCHEMA, records=500, accept="refuted", beside=()).best.status == "refuted"
     with pytest.raises(ParameterError, match="no promise 'unsafe'"):
         coterie.recommend(None, SCHEMA, records=500, accept="unsafe")
 
@@ -99,15 +99,15 @@ def test_bounds_from_the_data_are_no_proof() -> None:
     schema = {**SCHEMA, "attributes": {**SCHEMA["attributes"], "income": leaky}}
     with pytest.raises(ParameterError, match=r"came from the data \(income\)"):
         coterie.recommend(None, schema, records=500)
-    named = coterie.recommend(None, schema, records=500, accept="refuted")
+    named = coterie.recommend(None, schema, records=500, accept="refuted", beside=())
     assert named.best.status == "refuted"
 
 
 def test_a_delta_is_named_only_where_it_saves_something() -> None:
-    pure = coterie.recommend(None, SCHEMA, records=20_000, purpose="distributions")
+    pure = coterie.recommend(None, SCHEMA, records=20_000, purpose="distributions", beside=())
     assert pure.best.delta is None
     many = {f"a{i}": SCHEMA["attributes"]["age"] for i in range(9)}
-    wide = coterie.recommend(None, {"attributes": many}, records=2_000)
+    wide = coterie.recommend(None, {"attributes": many}, records=2_000, beside=())
     assert wide.best.delta == "0.000001"
     assert "with probability at least" in wide.best.promise
     assert "--delta 0.000001" in wide.command

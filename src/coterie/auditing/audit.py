@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie.auditing.attacks import Attack, Clock, OutOfTime, Subject, all_attacks, get_attack
-from coterie.auditing.attacks.evidence import MethodEvidence, ReleaseEvidence
+from coterie.auditing.attacks.evidence import NO_ORDER, MethodEvidence, ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     CONFIDENCE,
     Estimate,
@@ -312,7 +312,8 @@ def run_attacks(
             progress(attack.title)
         start = time.perf_counter()
         try:
-            outcome = attack.run(evidence)
+            lost = attack.needs_order and isinstance(evidence, ReleaseEvidence) and evidence.truth is None
+            outcome = attack.not_run(NO_ORDER) if lost else attack.run(evidence)
         except OutOfTime:
             not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
             complete = False
