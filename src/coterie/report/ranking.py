@@ -321,7 +321,7 @@ def _weaker_but_closer(entries: Sequence[Best], top: Best) -> list[str]:
         closer = [entry for entry in entries if entry.group == group and entry.error < top.error]
         if closer:
             best = min(closer, key=lambda entry: entry.error)
-            said.append(f"{best.choice} loses less ({best.figure}), but: {best.guarantee.label}.")
+            said.append(f"{best.choice} changes the data less ({best.figure}), but: {best.guarantee.label}.")
     return said
 
 
