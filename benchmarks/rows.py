@@ -1,8 +1,8 @@
 """Synthetic rows beside AIM, MST and independent noisy histograms, on fifteen real tables: `python -m benchmarks rows`.
 
 Prints every cell, and yields the tables of docs/explanation/performance.md: in how many cells `dp-synthetic` is ahead.
-AIM and MST take minutes each; `python -m benchmarks.peers dpmm` measures them once and keeps their measures (COTERIE_PEERS).
-Ours and the floors are kept beside them, ours by version of the code.
+AIM and MST are measured apart, once: `python -m benchmarks.peers dpmm` writes their scores to benchmarks/peers/rows_scores.jsonl.
+This measures ours and the floors only, and keeps their scores (COTERIE_PEERS), ours by version of the code.
 """
 
 from __future__ import annotations
@@ -70,6 +70,9 @@ def run() -> Iterator[str]:
     yield from _by_measure(compared)
     yield ""
     yield from _lost(compared)
+    if peers:
+        yield ""
+        yield against_dpmm.provenance()
 
 
 @dataclass(frozen=True)
