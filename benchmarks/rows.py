@@ -1,7 +1,7 @@
 """Synthetic rows beside AIM, MST and independent noisy histograms, on fifteen real tables: `python -m benchmarks rows`.
 
 Prints every cell, and yields the tables of docs/explanation/performance.md: in how many cells `dp-synthetic` is ahead.
-AIM and MST are measured apart, once: `python -m benchmarks.peers dpmm` writes their scores to benchmarks/peers/rows_scores.jsonl.
+AIM and MST are measured apart, once: `python -m benchmarks.peers dpmm` writes benchmarks/peers/rows_scores.jsonl.
 This measures ours and the floors only, and keeps their scores (COTERIE_PEERS), ours by what the code draws.
 """
 

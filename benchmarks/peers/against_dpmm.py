@@ -2,8 +2,8 @@
 
     python -m benchmarks.peers dpmm
 
-Their scores do not depend on our code, so they are part of the tree (rows_scores.jsonl): one line per run, with the date, the
-version of dpmm and its settings. `python -m benchmarks rows` measures ours and compares with them.
+Their scores do not depend on our code, so they are part of the tree (rows_scores.jsonl): one line per run, with date,
+version of dpmm and settings. `python -m benchmarks rows` measures ours and compares with them.
 
 Whole numbers with few values go in as labels. Bins of the others: 32 of equal width, or PrivTree's for a tenth of ε.
 Both run with dpmm's defaults. Where those take longer than 15 minutes, they run with fewer iterations and a smaller model,
