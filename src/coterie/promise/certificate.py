@@ -21,7 +21,7 @@ _EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
 
 
 class _Extended(Frozen):
-    """Entries in `later` were not there from the first: at their default they are left out, and older ones keep their bytes."""
+    """Entries in `later` were not there from the first. At their default they are absent: older ones keep their bytes."""
 
     later: ClassVar[tuple[str, ...]] = ()
 
