@@ -21,6 +21,7 @@ from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import atoms
 
 CellClasses = NDArray[np.int64]
+_ROUNDS = 40  # of fitting tables in a circle until all agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +157,23 @@ class Links:
                 families = self._families(table, known, margin)
                 noisy = margin.of(table, cells[table])[0]
                 known.append((margin, rounded(nearest(noisy, families), families)))
-        found = []
-        for table, one in enumerate(cells):
-            families = self._families(table, known, None)
-            seen = ~self.open[table]
-            held = np.zeros(one.shape[1])
-            inner = [family.only(seen) for family in families]
-            held[seen] = rounded(nearest(one[0, seen], inner), inner)
-            found.append(held[None, :])
-        return found
+        found: list[Floats | None] = [None] * len(cells)
+        for _ in range(_ROUNDS):
+            before = known
+            for table, one in enumerate(cells):
+                families, seen = self._families(table, known, None), ~self.open[table]
+                made = found[table]
+                if made is not None and all(np.array_equal(f.of(made[0]), f.sums) for f in families):
+                    continue
+                held = np.zeros((1, one.shape[1]))
+                inner = [family.only(seen) for family in families]
+                held[0, seen] = rounded(nearest(one[0, seen], inner), inner)
+                found[table] = held
+                if seen.all() and len(families) > 2:  # what no table without negative counts has, the others take over
+                    known = [(m, m.of(table, held)[0] if table in m.classes else sums) for m, sums in known]
+            if known is before:
+                break
+        return [one for one in found if one is not None]
 
     def bounded(self, cells: Sequence[Floats], ends: Sequence[tuple[Floats, Floats] | None]) -> list[Floats]:
         """One draw of sums: between their limits, with margins that stay the same in all tables."""

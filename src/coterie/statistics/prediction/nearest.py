@@ -155,7 +155,7 @@ def _scaled(values: Floats, family: FixedSums) -> Floats:
 def _program(values: Floats, families: Sequence[FixedSums]) -> Floats:
     """The whole counts nearest to the values among those with the families' sums (of two families, a flow).
 
-    Three or more margins in a circle may have no whole table: sums are then met as nearly as can be.
+    Three or more margins in a circle may have no whole table: sums are then met as nearly as can be, their total exactly.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, eye_array, hstack, vstack
@@ -178,19 +178,24 @@ def _program(values: Floats, families: Sequence[FixedSums]) -> Floats:
         high.append(left[filled])
     table = vstack(rows)
     table = hstack([table, table, -table])
-    if len(families) > 2:
+    circle = len(families) > 2
+    if circle:
         met = eye_array(table.shape[0])
         table = hstack([table, met, -met])
         costs = np.append(costs, np.full(2 * table.shape[0], _MISSED))
         upper = np.append(upper, np.full(2 * table.shape[0], np.inf))
+        if all(family.at_most is None for family in families):
+            every = np.concatenate([np.ones(2 * count), -np.ones(count), np.zeros(2 * met.shape[0])])
+            table = vstack([table, csr_array(every[None, :])])
+            low.append(families[0].sums.sum(keepdims=True) - base.sum())
+            high.append(low[-1])
     solved = milp(
         costs,
-        integrality=np.full(len(costs), int(len(families) > 2)),
+        integrality=np.full(len(costs), int(circle)),
         bounds=Bounds(np.zeros(len(costs)), upper),
         constraints=LinearConstraint(table.tocsc(), np.concatenate(low), np.concatenate(high)),
-        options={
-            "node_limit": 50
-        },  # not a time: what is published must not depend on how busy the machine is
+        # Not a time: what is published must not depend on how busy the machine is.
+        options={"node_limit": 50},
     )
     if solved.x is None:
         return rounded(values, families[:1])
