@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded, within
-from coterie.statistics.specification.cells import Cells
-from coterie.statistics.specification.filters import atoms
+from coterie.statistics.prediction.fitting import CellClasses, FixedSums, nearest, rounded, sums_of, within
+from coterie.statistics.specification.filters import Cells, atoms
 
-CellClasses = NDArray[np.int64]
 _ROUNDS = 40  # of fitting tables in a circle until all agree
 
 
@@ -35,16 +33,6 @@ class SharedMargin:
     def of(self, table: int, cells: Floats) -> Floats:
         """The margin of a table (draws × cells)."""
         return sums_of(cells, self.classes[table], self.count)
-
-
-def sums_of(cells: Floats, classes: CellClasses, count: int) -> Floats:
-    """Draws × classes."""
-    if len(cells) == 1:
-        found = np.bincount(classes, weights=cells[0], minlength=count)
-        return np.asarray(found[None, :], dtype=np.float64)
-    order = np.argsort(classes, kind="stable")
-    starts = np.searchsorted(classes[order], np.arange(count))
-    return np.asarray(np.add.reduceat(cells[:, order], starts, axis=1))
 
 
 def shared_margins(tables: Sequence[Cells]) -> tuple[SharedMargin, ...]:
@@ -169,7 +157,9 @@ class Links:
                 inner = [family.only(seen) for family in families]
                 held[0, seen] = rounded(nearest(one[0, seen], inner), inner)
                 found[table] = held
-                if seen.all() and len(families) > 2:  # what no table without negative counts has, the others take over
+                if (
+                    seen.all() and len(families) > 2
+                ):  # what no table without negative counts has, the others take over
                     known = [(m, m.of(table, held)[0] if table in m.classes else sums) for m, sums in known]
             if known is before:
                 break

@@ -235,16 +235,23 @@ class _Drawn:
         return near_a_bound(ends, a / b, limits, level)
 
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
-        """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
-        tape = Tape.of(inside)
-        used = [(used, self._place[used]) for used in names_in(inside)]
-        moved = {name: self.moved[:, i] for name, i in used}
-        centre = {name: self.centre[i] for name, i in used}
-        here = float(tape.value(centre))
-        low, high = _tails(tape.value({name: centre[name] + moved[name] for name in moved}) - here, level)
-        first, last = _tails(tape.value({name: centre[name] - moved[name] for name in moved}), level)
-        middle = _cut(outside).clip(here)
-        return [middle - high, middle - low, first, last]
+        """The values that noise may have come from. One end of them is the truth as often as the other.
+
+        Where all of them lie beyond what is possible, what is measured is taken as if measured at the bound.
+        """
+        tape, used = Tape.of(inside), [(used, self._place[used]) for used in names_in(inside)]
+        back = tape.value({name: self.centre[i] - self.moved[:, i] for name, i in used})
+        here = float(tape.value({name: self.centre[i] for name, i in used}))
+        cut = _both(_cut(outside), _possible(inside))
+        low, high = _tails(back, level)
+        if low < cut.upper and cut.lower < high:
+            return [low, high]
+
+        def ends(at: float, level: float) -> tuple[float, float]:
+            low, high = _tails(back, level)
+            return at + low - here, at + high - here
+
+        return near_a_bound(ends, here, cut, level)
 
 
 def _tails(draws: Floats, level: float) -> tuple[float, float]:

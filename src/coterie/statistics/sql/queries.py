@@ -26,8 +26,7 @@ from coterie.statistics.specification.groups import DECLARED, PRIVATE, axes_of, 
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification, StatisticKind
 from coterie.statistics.sql.aggregates import Aggregates, Asked
-from coterie.statistics.sql.conditions import Node, SqlNames, Where, refused
-from coterie.statistics.sql.grouping import grouping_sets
+from coterie.statistics.sql.conditions import Node, SqlNames, Where, grouping_sets, refused
 
 _PILOT = 0.1
 _NOT_READ = {  # parts of a SELECT, and what to do instead
