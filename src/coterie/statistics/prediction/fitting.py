@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,16 @@ _MOST_EXACT = 50_000  # counts that are rounded by a program in whole numbers
 
 
 CellClasses = NDArray[np.int64]
+
+
+def connected(count: int, pairs: Iterable[tuple[int, int]]) -> CellClasses:
+    """Of so many things the number of the part that each hangs together with, parts in the order of their first members."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    one, other = np.array([*pairs, (0, 0)], dtype=np.int64).T
+    graph = csr_array((np.ones(len(one)), (one, other)), shape=(count, count))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def sums_of(cells: Floats, classes: CellClasses, count: int) -> Floats:

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.fitting import CellClasses, FixedSums, nearest, rounded, sums_of, within
+from coterie.statistics.prediction.fitting import (
+    CellClasses,
+    FixedSums,
+    connected,
+    nearest,
+    rounded,
+    sums_of,
+    within,
+)
 from coterie.statistics.specification.filters import Cells, atoms
 
 _ROUNDS = 40  # of fitting tables in a circle until all agree
@@ -81,27 +89,21 @@ def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, CellClasses]
     numbered = {condition: place for place, condition in enumerate(conditions)}
     here = {place: [numbered[c] for c in axis.conditions] for place, axis in axes.items()}
     present = {place: set(np.unique(found).tolist()) for place, found in atom_of.items()}
-    joined: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def root(piece: tuple[int, int]) -> tuple[int, int]:
-        while joined.setdefault(piece, piece) != piece:
-            piece = joined[piece]
-        return piece
-
+    starts = dict(
+        zip(axes, np.cumsum([0, *(len(axis.atoms) for axis in axes.values())]).tolist(), strict=False)
+    )
+    pairs: list[tuple[int, int]] = []
     for accepted in atoms(list(conditions)):
         pieces = [
             (place, axis.place.get(tuple(accepted[i] for i in here[place]), -1))
             for place, axis in axes.items()
         ]
         if all(atom in present[place] for place, atom in pieces):
-            for piece in pieces[1:]:
-                joined[root(piece)] = root(pieces[0])
-    roots = {root((place, atom)) for place, held in present.items() for atom in held}
-    numbers = {one: number for number, one in enumerate(sorted(roots))}
-    return {
-        place: np.array([numbers[root((place, int(atom)))] for atom in found], dtype=np.int64)
-        for place, found in atom_of.items()
-    }
+            pairs += itertools.pairwise(starts[place] + atom for place, atom in pieces)
+    part = connected(sum(len(axis.atoms) for axis in axes.values()), pairs)
+    found = {place: part[starts[place] + atom] for place, atom in atom_of.items()}
+    used = np.unique(np.concatenate(list(found.values())))
+    return {place: np.searchsorted(used, parts) for place, parts in found.items()}
 
 
 @dataclass(frozen=True, eq=False)

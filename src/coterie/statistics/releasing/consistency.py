@@ -97,6 +97,7 @@ class Replay:
 
     design: Design
     budgets: Floats
+    made: Reconstruction
     moved: NDArray[np.float64]
 
     @classmethod
@@ -109,7 +110,7 @@ class Replay:
         moved = made.linear(drawn) - exact
         for q in made.alone:  # a quantile's truth differs from table to table
             moved[:, q] = drawn[:, design.starts[design.metric.source_of[q]]] - truth[q]
-        return cls(design, budgets, moved)
+        return cls(design, budgets, made, moved)
 
     def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Range]:
         """For each target an interval that covers the noiseless value with this probability.
@@ -119,10 +120,9 @@ class Replay:
         replays at the drawn values, approximate where an equation bends strongly within the noise.
         """
         design = self.design
-        made = design.reconstruction(self.budgets)
-        centre = made.linear(noisy[None, :])[0]
+        centre = self.made.linear(noisy[None, :])[0]
         drawn = _Drawn(tuple(quantity.name for quantity in design.metric.quantities), centre, self.moved)
-        free = _free(design, made, noisy)
+        free = _free(design, self.made, noisy, centre)
         found = {}
         for error in design.metric.errors:
             target, inputs = error.target, error.inputs
@@ -166,9 +166,8 @@ def _expected_rows(design: Design) -> Floats:
     return rows
 
 
-def _free(design: Design, made: Reconstruction, noisy: Floats) -> set[int]:
+def _free(design: Design, made: Reconstruction, noisy: Floats, centre: Floats) -> set[int]:
     """Quantities that are one number as it was measured: the law of its noise is known exactly."""
-    centre = made.linear(noisy[None, :])[0]
     found = set(made.alone.tolist())
     for group, fit in zip(made.groups, made.fits, strict=True):
         if group.joint is not None or fit.records is not None:

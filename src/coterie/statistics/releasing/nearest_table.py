@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Schema
-from coterie.statistics.prediction.fitting import FixedSums, nearest, rounded, sums_of
+from coterie.statistics.prediction.fitting import FixedSums, connected, nearest, rounded, sums_of
 from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.filters import Axis, Between, Condition, Filter, OneOf
@@ -251,20 +251,10 @@ def _classes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each value of the table, and of each atom of the axis, the piece that both cut alike (−1: no value meets it)."""
     met = list(_atoms_met(table, place, axis, attribute, schema))
-    roots = list(range(len(axis.atoms)))
-
-    def root(atom: int) -> int:
-        while roots[atom] != atom:
-            roots[atom] = roots[roots[atom]]
-            atom = roots[atom]
-        return atom
-
-    for atoms in met:
-        for atom in atoms[1:]:
-            roots[root(atom)] = root(atoms[0])
+    part = connected(len(axis.atoms), ((atoms[0], atom) for atoms in met for atom in atoms[1:])).tolist()
     numbers: dict[int, int] = {}
-    of_values = np.array([numbers.setdefault(root(atoms[0]), len(numbers)) for atoms in met], dtype=np.int64)
-    of_atoms = np.array([numbers.get(root(atom), -1) for atom in range(len(axis.atoms))], dtype=np.int64)
+    of_values = np.array([numbers.setdefault(part[atoms[0]], len(numbers)) for atoms in met], dtype=np.int64)
+    of_atoms = np.array([numbers.get(part[atom], -1) for atom in range(len(axis.atoms))], dtype=np.int64)
     return of_values, of_atoms
 
 

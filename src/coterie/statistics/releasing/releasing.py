@@ -64,10 +64,11 @@ def make_release(
     exact = compute(design, records, noise.sampler)
     shown = _shown_keys(chosen, exact, noise)
     noisy = add_noise(design, exact, chosen.budgets, noise)
-    made = design.reconstruction(as_floats(chosen.budgets))
+    replay = Replay.of(design, as_floats(chosen.budgets))
+    made = replay.made
     cells = made.tables(noisy)
     statistics, equations = evaluate(design, made.asked(noisy, cells))
-    bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
+    bounds = replay.intervals(noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values, figures = [], {}
     counts = {

@@ -259,6 +259,8 @@ def _single(
             )
     if kind is StatisticKind.MEDIAN:
         kind = StatisticKind.QUANTILE
+    _check_alone(entry, kind, where)
+    least = positive_of(entry.get("least_std"), f"{where}, least_std")
     chosen = read_filter(entry.get("where"), where) & group.where
     shape = None
     said = entry.get("shape")
@@ -287,37 +289,33 @@ def _single(
         tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
         summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
-        least_stds=_least_std(entry.get("least_std"), kind, where),
-        at_most=_at_most(entry.get("at_most"), kind, where),
-        trim=_trim(entry.get("trim"), kind, where),
+        least_stds=() if least is None else (least,),
+        at_most=positive_integer(entry.get("at_most"), f"{where}, at_most"),
+        trim=_trim(entry.get("trim", 0.1), where),
         group=group.columns,
     )
 
 
-def _trim(content: object, kind: StatisticKind, where: str) -> float:
-    if content is not None and kind is not StatisticKind.TRIMMED_MEAN:
-        raise ParameterError(f"{where} has `trim`, but is no trimmed_mean.", "Drop it.")
-    trim = 0.1 if content is None else number_of(content, f"{where}, trim")
+_ALONE = {  # entries that only some kinds have
+    "trim": (StatisticKind.TRIMMED_MEAN,),
+    "at_most": (StatisticKind.COUNT_DISTINCT,),
+    "least_std": (StatisticKind.SLOPE, StatisticKind.INTERCEPT),
+}
+
+
+def _check_alone(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> None:
+    for name, kinds in _ALONE.items():
+        if entry.get(name) is not None and kind not in kinds:
+            raise ParameterError(f"{where} has `{name}`, but is no {' or '.join(kinds)}.", "Drop it.")
+
+
+def _trim(content: object, where: str) -> float:
+    trim = number_of(content, f"{where}, trim")
     if not 0.001 <= trim <= 0.49:
         raise ParameterError(
             f"{where}: `trim` is the part left out at each end, from 0.001 to 0.49.", "For example trim: 0.1."
         )
     return trim
-
-
-def _at_most(content: object, kind: StatisticKind, where: str) -> int | None:
-    if content is not None and kind is not StatisticKind.COUNT_DISTINCT:
-        raise ParameterError(f"{where} has `at_most`, but is no count_distinct.", "Drop it.")
-    return positive_integer(content, f"{where}, at_most")
-
-
-def _least_std(content: object, kind: StatisticKind, where: str) -> tuple[float, ...]:
-    least = positive_of(content, f"{where}, least_std")
-    if least is None:
-        return ()
-    if kind not in (StatisticKind.SLOPE, StatisticKind.INTERCEPT):
-        raise ParameterError(f"{where} has `least_std`, but is no slope or intercept.", "Drop it.")
-    return (least,)
 
 
 def _expected(content: object, label: str, where: str) -> tuple[float | None, Range | None]:

@@ -117,6 +117,8 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
             "This is not a statistics specification.",
             "It needs mappings `budget:` and `statistics:`; see docs/how-to/publish-statistics.md.",
         )
+    if not {"epsilon", "rho", "delta"}.isdisjoint(document):
+        raise ParameterError("ε, ρ and δ stand under `budget`.", "Write budget: {epsilon: 1}.")
     members(document, _TOP, "The specification")
     if document.get("coterie_statistics", VERSION) != VERSION:
         raise ParameterError(

@@ -204,9 +204,10 @@ def _narrowed(first: Condition, second: Condition, node: Node) -> Condition:
     if isinstance(second, OneOf):
         kept = [value for value in first.values if value in second.values]
     else:
-        if any(isinstance(value, str) for value in first.values):
+        numbers = [value for value in first.values if not isinstance(value, str)]
+        if len(numbers) < len(first.values):
             raise refused(node, "A range and texts of one column do not go together: give one of the two.")
-        kept = [value for value in first.values if second.start <= value < second.below]
+        kept = [value for value in numbers if second.accepts(None, value)]
     if not kept:
         raise empty
     return OneOf(tuple(kept))
