@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
+from io import BytesIO
 from itertools import combinations
 from typing import Any
 
@@ -15,18 +16,23 @@ from coterie.comparison.grid import left_out
 from coterie.evaluation import all_measures
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair, bring_together
+from coterie.evaluation.tables import cells_of
 from coterie.evaluation.two_way import associations
 from coterie.methods import get_method
+from coterie.publication.staging import stage_bytes
 from coterie.report.charts import number
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import counted
 from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, is_synthetic, verdict
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
+from coterie.studio.looked import CELLS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample
 from coterie.studio.work import Tell
 from coterie.table.columns.column import Column
 
+BINS, LABELS = 5, 8  # of a column in a table: parts of a number, and labels of which the rarer ones are one
 _DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."
 MOST_RELATED = 16  # attributes of a matrix that can still be read
 MOST_LOOKED_AT = 60  # attributes whose relations are computed
@@ -53,6 +59,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
     # Which column is the class to predict, only a person can say.
     wanted = [measure for measure in all_measures().values() if measure.name != "classification"]
+    tables = _cells(project, pair, schema)
     measures = []
     for place, measure in enumerate(wanted):
         tell(0.55 + 0.45 * place / len(wanted), f"Measuring: {measure.title}")
@@ -60,6 +67,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     return {
         **told,
         "attributes": attributes,
+        "tables": tables,
         "relations": _relations(pair),
         "rules": [[text, figures.before, figures.after] for text, figures in release.internal.rules.items()],
         "measures": measures,
@@ -67,6 +75,27 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         # The rows of a preview keep their order, so only one of the two reasons that the command names is left.
         "notes": [_DROWNED if "--shuffled" in note else note for note in pair.notes],
     }
+
+
+def _cells(project: Project, pair: Pair, schema: Schema) -> list[dict[str, Any]]:
+    """The cell of every row before and after, for tables of any columns; the names of the cells are what is returned."""
+    found = {name: cells_of(pair.original[name], pair.released[name], BINS, LABELS) for name in pair.original}
+    kept: dict[str, Any] = {"before": np.array([one.before for one in found.values()], dtype=np.uint8)}
+    kept["after"] = np.array([one.after for one in found.values()], dtype=np.uint8)
+    if pair.weights is not None and pair.weights[0] is not None:
+        kept |= {"weights_before": pair.weights[0], "weights_after": pair.weights[1]}
+    packed = BytesIO()
+    np.savez_compressed(packed, **kept)
+    stage_bytes(packed.getvalue(), project.folder / CELLS, force=True, private=True).publish()
+    words = {name: dict(schema[name].value_labels or ()) for name in found}
+    return [
+        {
+            "name": name,
+            "cells": [words[name].get(cell, cell) for cell in one.names],
+            "weighted": len(kept) > 2,
+        }
+        for name, one in found.items()
+    ]
 
 
 def _counted(before: Column, after: Column) -> dict[str, Any]:
