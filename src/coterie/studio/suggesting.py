@@ -67,30 +67,11 @@ _NOT_OF_ONE = {
     "total",
     "sum",
 }
-_ANSWERS = tuple(
-    tuple(words.split())
-    for words in (
-        "female male",
-        "female male other",
-        "f m",
-        "f m x",
-        "w m",
-        "w m d",
-        "weiblich männlich",
-        "weiblich männlich divers",
-        "femme homme",
-        "mujer hombre",
-        "vrouw man",
-        "yes no",
-        "ja nein",
-        "ja nee",
-        "oui non",
-        "sí no",
-        "si no",
-        "y n",
-        "true false",
-    )
+_USUAL = (
+    "female male;female male other;f m;f m x;w m;w m d;weiblich männlich;weiblich männlich divers;femme homme;mujer hombre;"
+    "vrouw man;yes no;ja nein;ja nee;oui non;sí no;si no;y n;true false"
 )
+_ANSWERS = tuple(tuple(words.split()) for words in _USUAL.split(";"))
 _WIDTH = re.compile(
     r"F([1-7])(?:\.0)?"
 )  # of SPSS; eight digits are what it writes where nobody chose a width

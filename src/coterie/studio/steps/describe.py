@@ -212,7 +212,7 @@ def _changed(
     form: Sent,
     make: Callable[[], Schema],
     place: str = "",
-    **typed: str,
+    **typed: Any,
 ) -> Response:
     """Another description in the place of the one that stands there."""
     try:

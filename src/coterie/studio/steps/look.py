@@ -16,9 +16,7 @@ from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
-from coterie.report import charts
-from coterie.report.figures import GROUP_SIZE
-from coterie.report.ranking import MEAN_LEVEL, UNITS
+from coterie.report.ranking import UNITS
 from coterie.schema.attributes import Parameters, Source
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Form, Sent
@@ -254,8 +252,6 @@ def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[
         "compare_stale": result is not None
         and result["key"] != key_of(project, "compare", result["parameters"]),
         "compare_best": _best(project, found) if found else [],
-        "compare_map": _map(found) if found else None,
-        "compare_lines": _lines(found) if found else [],
         "compare_ways": comparison_lines(project, asked),
     }
 
@@ -304,45 +300,3 @@ def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _cell(entry: dict[str, Any]) -> Cell:
     return Cell(entry["method"], entry["k"], Fraction(parse_epsilon(entry["epsilon"])))
-
-
-def _map(found: dict[str, Any]) -> charts.Figure:
-    points = [charts.RiskPoint(**point) for point in found["map"]]
-    return charts.risk_utility_map(
-        points,
-        loss="error (smaller is better)",
-        caption="Down and left is better. The height is how far the best attack is above its baseline, with "
-        "its interval. A star is a proof; a low point without one was only not attacked successfully here. Rows that stand "
-        "for people are measured by their squared error, synthetic ones by the error of their distributions.",
-    )
-
-
-def _lines(found: dict[str, Any]) -> list[charts.Figure]:
-    """Error against k at the largest ε: of rows, and of distributions where synthetic rows are compared too."""
-    drawn, order = [], list(dict.fromkeys(entry["method"] for entry in found["best"]))
-    for measure in dict.fromkeys([*(entry["measure"] for entry in found["best"]), "semantic-distance"]):
-        cells = found["errors"].get(measure)
-        if not cells:
-            continue
-        epsilon = max((cell["epsilon"] for cell in cells), key=parse_epsilon)
-        series, ks = [], set[float]()
-        for method in dict.fromkeys(cell["method"] for cell in cells):
-            here = [cell for cell in cells if (cell["method"], cell["epsilon"]) == (method, epsilon)]
-            points = tuple((float(cell["k"]), cell["error"]) for cell in here if cell["error"] > 0)
-            ks |= {k for k, _ in points if len(points) > 1}
-            if points:
-                series.append(charts.Series(method, points, order.index(method)))
-        if series:
-            level = MEAN_LEVEL if measure.startswith("sse") else None
-            caption = f"{UNITS[measure][0].upper()}{UNITS[measure][1:]} against k, at ε = {epsilon}."
-            drawn.append(
-                charts.lines(
-                    [charts.Lines("", series)],
-                    x=GROUP_SIZE,
-                    y=UNITS[measure],
-                    caption=caption,
-                    level=level,
-                    ticks=sorted(ks),
-                )
-            )
-    return drawn
