@@ -86,18 +86,17 @@ class Trials:
 
 @dataclass(frozen=True)
 class ShareOut:
-    """ε of every attribute; the rest goes to the dependence between them. Worked out once for methods that share alike."""
+    """ε of every attribute. Worked out once for methods that share alike."""
 
     weights: Mapping[str, Fraction]
     _known: dict[tuple[int, int, bool], Shares] = field(default_factory=dict)
 
     def __call__(self, epsilon: Fraction, method: Method) -> Shares:
         """The same object for methods that share ε out alike."""
-        total = epsilon - method.dependence(epsilon, len(self.weights))
-        key = (*total.as_integer_ratio(), method.splits_budget)  # hashing a fraction takes a modular power
+        key = (*epsilon.as_integer_ratio(), method.splits_budget)  # hashing a fraction takes a modular power
         if key not in self._known:
             self._known[key] = (
-                split(total, self.weights) if method.splits_budget else dict.fromkeys(self.weights, epsilon)
+                split(epsilon, self.weights) if method.splits_budget else dict.fromkeys(self.weights, epsilon)
             )
         return self._known[key]
 
@@ -119,7 +118,7 @@ class Section:
     @property
     def synthetic(self) -> bool:
         """All methods of a section draw their rows, or none does."""
-        return self.cells[0][1].synthesis is not None
+        return self.cells[0][1].lists
 
     def run(self, names: tuple[str, ...], spread: Callable[..., Iterable[None]] = map) -> None:
         """A batch of columns through the kernel, for every cell and run. `spread` maps, perhaps over threads."""
@@ -222,7 +221,7 @@ def run_cells(
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
-        key = (cell.k, method.grouping.name, method.synthesis is not None)
+        key = (cell.k, method.grouping.name, method.lists)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
     long = {

@@ -115,7 +115,11 @@ def _one_by_one(
 
 
 def _together(
-    checked: Checked, originals: Columns, paid: Sequence[Paid], cells: Sequence[Cell], trials: Trials
+    checked: Checked,
+    originals: Columns,
+    paid: Sequence[Paid],
+    cells: Sequence[Cell],
+    trials: Trials,
 ) -> Values:
     """Groups over all attributes change with the bounds: run by run."""
     names = list(checked.columns)

@@ -19,6 +19,7 @@ from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import AttributeType
+from coterie.schema.document import shown_bound
 from coterie.table.columns.column import Column, NumericColumn, present
 
 Weights = tuple[Floats | None, Floats | None]  # of the original's records and of the release's
@@ -69,7 +70,7 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
         labels = listed.labels
         shown = [str(labels[min(int(cut), len(labels) - 1)]) for cut in cuts]
     elif column.attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
-        shown = [str(day) for day in column.restore(cuts).to_pylist()]
+        shown = [shown_bound(float(cut), column.attribute.type) for cut in cuts]
     else:
         shown = [f"{cut:,.4g}" for cut in cuts]
     if not shown:
