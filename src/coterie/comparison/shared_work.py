@@ -50,6 +50,10 @@ class SortedTable:
     def records(self) -> int:
         return len(next(iter(self.columns.values())).position)
 
+    def under(self, columns: Mapping[str, Column]) -> SortedTable:
+        """The same values under other domains: nothing is sorted or drawn again."""
+        return SortedTable(columns, draws=self.draws, _ranks=self._ranks)
+
     def grouped(self, grouping: Grouping, k: int) -> Find:
         """As `grouping.prepare`, without sorting again."""
         if grouping.key is None:

@@ -496,12 +496,10 @@ def _ledger(facts: DossierFacts) -> DossierSection:
 
 
 def _who(facts: DossierFacts) -> DossierSection:
-    known = (
-        facts.audit and "audit",
-        facts.evaluation and "comparison with the original",
-        facts.ledger and "ledger",
+    known = {"audit": facts.audit, "comparison with the original": facts.evaluation, "ledger": facts.ledger}
+    seen = ", ".join(
+        ["original data", *(name for name, one in known.items() if one), "both versions of this dossier"]
     )
-    seen = ", ".join(["original data", *filter(None, known), "both versions of this dossier"])
     rows = (
         ("Data steward", seen),
         ("Data protection officer", "both versions of this dossier"),
