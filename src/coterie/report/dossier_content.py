@@ -272,7 +272,7 @@ def _rests_on(made: Certificate) -> DossierSection:
     noise = f"{made.sampler}, drawn once"
     if made.reproducible:
         noise = f"{made.sampler} with a seed: anybody who has the seed can take it off. NOT PRIVATE"
-    assumptions = "; ".join(made.guarantee.assumptions)
+    assumptions = ";\n".join(made.guarantee.assumptions)
     pairs = [("Ranges, labels", bounds or "none needed"), ("Noise", noise)]
     if assumptions:
         pairs.append(("It holds if", assumptions))

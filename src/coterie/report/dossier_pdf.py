@@ -83,7 +83,7 @@ def dossier_pdf(dossier: Dossier) -> bytes:
 
 def markup_of(words: str) -> str:
     """Safe to stand in a paragraph."""
-    return escape(unbroken(words))
+    return escape(unbroken(words)).replace("\n", "<br/>")
 
 
 def _frame(canvas: Any, dossier: Dossier, page: int) -> None:
@@ -105,7 +105,13 @@ def _frame(canvas: Any, dossier: Dossier, page: int) -> None:
 
 
 def _text(
-    markup: str, size: float = 8.6, *, bold: bool = False, colour: str = "ink", after: float = 0.0
+    markup: str,
+    size: float = 8.6,
+    *,
+    bold: bool = False,
+    colour: str = "ink",
+    after: float = 0.0,
+    hang: float = 0.0,
 ) -> Any:
     """`markup` is escaped already."""
     from reportlab.lib.colors import HexColor
@@ -120,6 +126,8 @@ def _text(
         textColor=HexColor(COLOURS[colour]),
         spaceAfter=after * MM,
         splitLongWords=1,
+        leftIndent=hang,
+        firstLineIndent=-hang,
     )
     return Paragraph(markup, style)
 
@@ -206,7 +214,7 @@ def _(block: DossierText) -> list[Any]:
 @_block.register
 def _(block: GoodAndBad) -> list[Any]:
     def column(tone: str, heading: str, lines: tuple[str, ...]) -> list[Any]:
-        return [_text(_chip(tone, heading)), *(_text(f"•&nbsp;{markup_of(line)}") for line in lines)]
+        return [_text(_chip(tone, heading)), *(_text(f"•&nbsp;{markup_of(line)}", hang=7) for line in lines)]
 
     columns = [[column("ok", "Good for", block.good), column("warn", "Not good for", block.bad)]]
     return [_boxed(columns, [WIDTH / 2, WIDTH / 2])]
