@@ -114,16 +114,25 @@ def test_a_table_in_a_database_has_a_dossier_beside_its_certificate(tmp_path: Pa
         compose_dossier(place, table="incomes")
     given = {"method": "dp-synthetic", "epsilon": 1, "output_table": "incomes", "certificate": file}
     coterie.publish(PEOPLE, SCHEMA, place, **given)
+    read = {"released_table": "incomes", "certificate": file}
+    found = coterie.audit(PEOPLE, place, SCHEMA, control=OTHERS, attacks=["attribute-inference"], **read)
+    worth = coterie.evaluate(PEOPLE, place, SCHEMA, measures=["one-way"], **read)
+    for one in (found, worth):
+        coterie.write_report(one, tmp_path / "checks")
     made = coterie.write_dossier(place, table="incomes", certificate=file)
     assert made.html == tmp_path / "incomes.dossier.html"
     page = made.html.read_text(encoding="utf-8")
     assert f"incomes in {place}" in page
+    assert "150 people held back" in page
+    assert "shares and distributions of single columns" in page
     assert f"coterie certificate verify {place} incomes.certificate.json --table incomes" in page
     coterie.publish(
         PEOPLE.slice(0, 200), SCHEMA, place, force=True, **given | {"certificate": tmp_path / "other.json"}
     )
     with pytest.raises(CertificateError, match="digests differ"):
         compose_dossier(place, table="incomes", certificate=file)
+    with pytest.raises(CertificateError, match="do not belong together"):
+        coterie.evaluate(PEOPLE, place, SCHEMA, **read)
 
 
 def test_other_bytes_are_refused(tmp_path: Path) -> None:

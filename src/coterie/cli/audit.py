@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.cli.options import AsJson, Force, OriginalTable, Query, asked
+from coterie.cli.options import AsJson, Force, OriginalTable, Query, ReleasedTable, asked
 from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
@@ -60,6 +60,7 @@ def release_command(
     output: Output,
     table: OriginalTable = None,
     query: Query = None,
+    released_table: ReleasedTable = None,
     control: Annotated[
         str | None, Option(help="People of the same population who are not in the release.")
     ] = None,

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 import coterie
 from coterie.auditing.attacks.finding import percent
-from coterie.cli.options import AsJson, Bins, Force, OriginalTable, Query, asked
+from coterie.cli.options import AsJson, Bins, Force, OriginalTable, Query, ReleasedTable, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
@@ -39,6 +39,10 @@ def evaluate_command(
     schema: Annotated[Path, Option("--schema", "-s", help="The schema that the release was made with.")],
     table: OriginalTable = None,
     query: Query = None,
+    released_table: ReleasedTable = None,
+    certificate: Annotated[
+        Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists.")
+    ] = None,
     measures: Annotated[
         str | None, Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
     ] = None,

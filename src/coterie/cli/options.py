@@ -23,6 +23,7 @@ SourceTable = Annotated[
 OriginalTable = Annotated[
     str | None, Option(help="Table, sheet or data frame of ORIGINAL, where it has several.")
 ]
+ReleasedTable = Annotated[str | None, Option(help="Table of RELEASED, where it is a database.")]
 LedgerToCharge = Annotated[Path | None, Option(help="Ledger to charge (`coterie ledger init` makes one).")]
 Despite = Annotated[
     str | None,
