@@ -254,10 +254,13 @@ def _whole_table(table: SortedTable, cell: Cell, whole: WholeTable, shares: Shar
     """A method that models the whole table shares nothing between runs: noise decides what it reads next."""
     shape = (1, trials.runs, len(table.columns))
     found = {measure.name: np.full(shape, np.nan) for measure in trials.measures}
-    budget = Budget(cell.epsilon, dict(shares))
+    derived = table.rules.rules.derived if table.rules is not None else frozenset()
+    columns = {name: column for name, column in table.columns.items() if name not in derived}
+    parts = split(sum(shares.values(), Fraction(0)), {name: shares[name] for name in columns})
+    budget = Budget(cell.epsilon, dict(parts))
     for run in range(trials.runs):
         sampler = SeededSampler(trials.seed + run)
-        drawn = synthesised(whole, table.columns, table.records, budget, sampler)[0].values
+        drawn = synthesised(whole, columns, table.records, budget, sampler, rules=table.rules)[0].values
         for line, (name, column) in enumerate(table.columns.items()):
             alone = EACH_ALONE.prepare([column], 1)(column)
             seen = table.clusters((name,), EACH_ALONE, [alone])

@@ -33,6 +33,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
@@ -141,8 +142,13 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
-    weights, said = raking.weights_for(schema, margins, {name: found for name, (found, _) in results.items()})
+    weights: Floats | None = None
+    said: tuple[str, ...] = ()
     if schema.raked is not None:
+        drawn = {name: values for name, (values, _) in results.items()}
+        rows_drawn = len(next(iter(drawn.values())))
+        raked = raking.RakedWeights.of(schema, margins, [raking.Combinations.of(margins, drawn, rows_drawn)])
+        weights, said = raked.rows(drawn, rows_drawn), raked.said
         arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None

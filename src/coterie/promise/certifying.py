@@ -243,7 +243,14 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
-    if weights := [name for name in facts.kept if is_weight(parts(name))]:
+    weights = [name for name in facts.kept if is_weight(parts(name))]
+    if linking := [name for name in facts.linking if name not in weights]:
+        notes.append(
+            f"{', '.join(linking)}: released untouched, with so many possible values that equal ones probably mark the rows "
+            "of one household or person, and that whoever knows a value finds its row; protect or drop such a column, or "
+            "declare its few labels"
+        )
+    if weights:
         notes.append(
             f"{', '.join(weights)} looks like a survey weight and is released untouched: rows with equal weights probably "
             "belong to one household"
