@@ -64,6 +64,8 @@ ACCURACY = {
 GLOSSARY = {
     "epsilon": "The privacy budget ε. Smaller means more noise and a stronger promise; every further release about the "
     "same people adds its ε to what they have spent.",
+    "delta": "Without a δ the limit always holds. With one it may fail with that probability over the noise, far below one"
+    " in the number of people; there is less noise, above all with many columns. A ledger then needs a lifetime δ.",
     "k": "How many records are averaged into one group before noise is added. Larger groups need less noise, but blur "
     "the details inside a group.",
     "shuffle": "Releases the rows in random order, so that nobody finds a person by the place of the row.",
