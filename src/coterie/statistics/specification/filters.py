@@ -362,8 +362,8 @@ class Cells:
                 listed = {v for c in axis.conditions if isinstance(c, OneOf) for v in c.values}
                 met = [any(atom) or not values <= listed for atom in axis.atoms]
             else:
-                inside = _between(axis.conditions, *values)
-                met = [atom in inside for atom in axis.atoms]
+                reached = _between(axis.conditions, *values)
+                met = [atom in reached for atom in axis.atoms]
             allowed &= np.array(met)[at]
         return cls(axes, np.flatnonzero(allowed))
 
