@@ -216,7 +216,7 @@ def _tried(
         if known is not Status.PROVED and known not in accepted:
             avoid[name] = f"{known.value}: {about['why']}"
             continue
-        if rows_only and method.synthesis is not None:
+        if rows_only and method.lists:
             avoid[name] = "sorted lists of single columns, not rows"
             continue
         k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))

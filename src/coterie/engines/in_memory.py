@@ -202,7 +202,7 @@ def _by_column(
     """Values (None once forgotten) and the released array of each attribute: grouped, made noisy, put on rows."""
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
-    forget = forget and recipe.synthesis is None  # which reads all columns again
+    forget = forget and not recipe.lists  # which are as long as their columns
     if forget:
         checked = checked.without_records()
 
@@ -223,10 +223,10 @@ def _by_column(
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
-        if recipe.synthesis is None:
+        if not recipe.lists:
             return dict(zip(names, pool.map(attached, names), strict=True))
         lists = dict(zip(names, pool.map(noisy, names), strict=True))
-    drawn = record_values(lists, checked.columns, recipe.synthesis, budget.dependence, sampler)
+    drawn = record_values(lists, lists=True, sampler=sampler)
     return {name: (values, checked.columns[name].restore(values)) for name, values in drawn.items()}
 
 
@@ -272,7 +272,7 @@ def repeated(
     def release(seed: int) -> pa.Table:
         sampler = SeededSampler(seed)
         noisy = {name: one.noisy(budget.shares[name], sampler) for name, one in grouped.items()}
-        drawn = record_values(noisy, checked.columns, recipe.synthesis, budget.dependence, sampler)
+        drawn = record_values(noisy, lists=recipe.lists, sampler=sampler)
         arrays = {name: (c.restore(drawn[name]), c.field) for name, c in checked.columns.items()}
         released = released_table(schema, arrays, checked.kept)
         return released.take(pa.array(shuffled_order(sampler, checked.records))) if shuffle else released

@@ -98,8 +98,12 @@ def _noise(method: Method, sampler: Sampler, facts: Facts) -> str:
 
 
 def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence | None:
-    part = method.whole_table or method.synthesis
-    return None if part is None else Dependence(mechanism=part.stages, **_part(epsilon, facts))
+    if not method.synthetic:
+        return None
+    stages = "every attribute in a random order of its own"
+    return Dependence(
+        mechanism=method.whole_table.stages if method.whole_table else stages, **_part(epsilon, facts)
+    )
 
 
 def _number_of_rows(counting: Fraction, facts: Facts) -> NumberOfRows | None:

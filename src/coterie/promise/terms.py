@@ -38,7 +38,7 @@ class Budget:
 
     total: Fraction
     shares: dict[str, Fraction]
-    dependence: Fraction
+    dependence: Fraction = Fraction(0)
     delta: Fraction | None = None  # None: pure ε
     # Where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata.
     rho: Fraction | None = None
@@ -54,18 +54,15 @@ class Budget:
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
-        dependence = method.dependence(total, len(weights))
         if schema.unit is not None:
             counting = total * COUNTING
-            whole = cls(total, split(total - counting, weights), dependence)
+            whole = cls(total, split(total - counting, weights))
             whole = replace(whole, rows_per_unit=schema.unit.at_most, counting=counting)
             return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
         if not method.splits_budget:
-            return cls(total, dict.fromkeys(weights, total), dependence)
-        shares = split(total - dependence, weights)
-        if delta is None:
-            return cls(total, shares, dependence)
-        return cls(total, shares, dependence)._with_delta(checked_delta(delta, method, schema))
+            return cls(total, dict.fromkeys(weights, total))
+        whole = cls(total, split(total, weights))
+        return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
 
     def _with_delta(self, delta: Fraction) -> Budget:
         return replace(self, delta=delta, rho=Fraction(str(rho_for(float(self.total), float(delta)))))
