@@ -266,9 +266,9 @@ def test_a_draft_knows_categories_and_leaves_their_labels_open() -> None:
     table = pa.table({"c": ["canary", "other"] * 10, "name": [f"person {row}" for row in range(20)]})
     text = drafted(table).text
     assert "canary" not in text
-    drafted = Schema.load(text)
-    assert drafted["c"].type == "categorical"
-    assert drafted["name"].role == "identifier"
+    draft = Schema.load(text)
+    assert draft["c"].type == "categorical"
+    assert draft["name"].role == "identifier"
     filled = Schema.load(drafted(table, bounds_from_data=1.5).text)
     assert filled["c"].categories is not None
     assert filled["c"].categories.labels == ("canary", "other")
