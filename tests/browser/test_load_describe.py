@@ -42,9 +42,9 @@ def test_a_clean_file_is_loaded_and_described(
     page.sees("60 rows × 4 columns")
     screenshot("load")
     page.click("Go on: describe the columns")
-    page.sees("3 of 4 attributes still need what is public about them")
+    page.sees("3 of 4 columns still need what is public about them")
     screenshot("describe-open")
-    page.choose("Type of code", "categorical")  # the fields follow at once
+    page.choose("Type of code", "Labels")  # the fields follow at once
     assert not page.field("Lower bound of code").is_displayed()
     page.fill("Labels, one per line of code", "00\n01\n02")
     page.fill("Lower bound of age", "0")
@@ -58,7 +58,7 @@ def test_a_clean_file_is_loaded_and_described(
     page.size("phone")
     screenshot("describe-from-data-phone")
     page.size("desk")
-    page.click("Edit ward")
+    page.click("Labels of ward")
     page.fill("Labels, one per line of ward", "north\nsouth\nwest\neast")
     page.submit("Save")
     page.sees("labels from your data")  # typing does not change where it came from
@@ -91,10 +91,10 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     page.sees("60 rows × 4 columns")
     page.sees("Most cells are numbers, 1 cell is not")
     page.click("Go on: describe the columns")
-    page.choose("Role of ward", "keep (untouched)")
-    page.choose("Role of code", "keep (untouched)")
-    page.choose("Role of age", "protect")
-    page.choose("Type of age", "integer")
+    page.choose("Role of ward", "Keep untouched")
+    page.choose("Role of code", "Keep untouched")
+    page.choose("Role of age", "Protect")
+    page.choose("Type of age", "Whole number")
     page.fill("Lower bound of age", "0")
     page.submit("Save")
     assert "'age' has only one bound" in page.problem()
@@ -209,7 +209,7 @@ def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
     tab_to("Missing cells of age")
     page.press("i")  # impute
     tab_to("Role of code")
-    page.press("k")  # keep
+    page.press("k")  # keep untouched
     tab_to("Labels, one per line of ward")
     page.press("north", Keys.ENTER, "south", Keys.ENTER, "west")
     before = page.one("html")
@@ -231,7 +231,7 @@ def test_enter_in_a_field_saves(page: Page, people: Path) -> None:
     page.fill("Upper bound of age", "120")
     page.press(Keys.ENTER)
     page.arrives_after(before)
-    page.sees("2 of 4 attributes still need")
+    page.sees("2 of 4 columns still need")
     assert "from your data" not in page.one("#state").text
 
 
@@ -242,13 +242,13 @@ def test_two_hundred_attributes(page: Page, tmp_path: Path, screenshot: Callable
     load(page, path)
     page.sees("5 rows × 200 columns")
     page.open(page.path.replace("load", "describe"))
-    until(lambda: "200 of 200 attributes" in page.one("#state").text, "what is open")
+    until(lambda: "200 of 200 columns" in page.one("#state").text, "what is open")
     page.fill("Show only names with", "score")
     until(lambda: page.one("#shown-count").text == "100 of 200 shown", "the filtered list")
     page.click_label("select all shown")
     page.choose("Set for all selected", "role: identifier")
     page.submit("Set")
-    until(lambda: "100 of 200 attributes" in page.one("#state").text, "what is open")
+    until(lambda: "100 of 200 columns" in page.one("#state").text, "what is open")
     screenshot("describe-two-hundred")
 
 
@@ -298,8 +298,8 @@ def test_load_and_describe_are_accessible(
     page.sees("60 rows")
     fits_and_is_accessible("load")
     page.open(page.path.replace("load", "describe"))
+    page.click("No public knowledge at all? Fill from my data")
     page.submit("Fill all open ones from my data")
-    page.click("Edit age")
     page.click("More about age")
     page.click("Take in a schema file")
     fits_and_is_accessible("describe")

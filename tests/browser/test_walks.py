@@ -53,8 +53,8 @@ def opened(page: Page, path: Path, seen: str) -> None:
 
 
 def bounds(page: Page, name: str, kind: str, lower: str, upper: str) -> None:
-    page.choose(f"Role of {name}", "protect")
-    page.choose(f"Type of {name}", kind)
+    page.choose(f"Role of {name}", "Protect")
+    page.choose(f"Type of {name}", {"integer": "Whole number", "continuous": "Number"}[kind])
     page.fill(f"Lower bound of {name}", lower)
     page.fill(f"Upper bound of {name}", upper)
 
@@ -94,7 +94,7 @@ def test_a_clean_file(page: Page, studio: Studio, tmp_path: Path, everywhere: Ev
     opened(page, source, "300 rows × 4 columns")
     everywhere("load")
     page.click("Go on: describe the columns")
-    page.sees("attributes still need what is public about them")
+    page.sees("columns still need what is public about them")
     everywhere("describe-open")
     bounds(page, "age", "integer", "0", "120")
     bounds(page, "stay", "integer", "0", "365")
@@ -161,8 +161,6 @@ def test_a_dirty_european_file_and_a_restart(
     page.sees("300 rows × 3 columns")
     page.sees("How the file writes its cells is guessed")
     page.click("Go on: describe the columns")
-    if not page.field("Role of alter").is_displayed():
-        page.click("Edit alter")
     bounds(page, "alter", "integer", "0", "120")
     bounds(page, "lohn", "continuous", "0", "10000")
     page.fill("Labels, one per line of ort", "Köln\nBonn\nAachen\nDüren")
@@ -235,14 +233,12 @@ def test_a_survey_of_households_with_weights(
     page.sees("From your data, so nothing can be proved")
     everywhere("describe-survey")
     page.click_label("select all shown")
-    page.fill("Public because, for all selected", "codebook 2026, page 12")
+    page.fill("Known from, for all selected", "codebook 2026, page 12")
     page.submit("Set")
     page.sees_not("so nothing can be proved")
     bounds(page, "age", "integer", "0", "110")
-    if not page.field("Role of wgt").is_displayed():
-        page.click("Edit wgt")
-    page.choose("Role of wgt", "weight (protected; estimates are weighted by it)")
-    page.choose("Type of wgt", "continuous")
+    page.choose("Role of wgt", "Weight")
+    page.choose("Type of wgt", "Number")
     page.fill("Lower bound of wgt", "1")
     page.fill("Upper bound of wgt", "500")
     page.submit("Save")
