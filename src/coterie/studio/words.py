@@ -164,7 +164,7 @@ def _rows(method: Method) -> str:
     if not method.synthetic:
         where = "on the row it came from" if method.fixed_k == 1 else "on the rows of its group"
         return f"The result goes back {where}: each row still stands for a person."
-    if method.synthesis is None or method.synthesis.share(2) > 0:
+    if not method.lists:
         return (
             "Then draws invented rows that follow the noisy numbers, and how attributes move together: no row stands for "
             "a person."
