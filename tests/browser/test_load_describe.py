@@ -146,14 +146,35 @@ def test_an_upload_that_is_too_large(
     assert studio.projects == []
 
 
-def test_deep_links_and_a_restart_in_the_middle(page: Page, studio: Studio, people: Path) -> None:
+def test_enter_saves_two_tabs_and_a_restart_in_the_middle(
+    page: Page, studio: Studio, browser: Any, people: Path
+) -> None:
+    from selenium.webdriver.common.keys import Keys
+
     load(page, people)
     page.sees("60 rows")
     deep = page.path.replace("load", "describe")
     page.open(deep)
+    before = page.one("html")
     page.fill("Lower bound of age", "0")
+    page.fill("Upper bound of age", "119")
+    page.press(Keys.ENTER)
+    page.arrives_after(before)
+    page.sees("2 of 4 columns still need")
+    assert "from your data" not in page.one("#state").text
+
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    page.size("desk")
+    page.open(deep)
     page.fill("Upper bound of age", "120")
     page.submit("Save")
+    browser.switch_to.window(first)
+    page.fill("Upper bound of age", "6")
+    page.submit("Save")
+    assert "changed in another tab" in page.problem()
+    assert page.field("Upper bound of age").get_attribute("value") == "120"
+
     studio.kill()
     studio.start()
     page.open(deep)
@@ -162,26 +183,6 @@ def test_deep_links_and_a_restart_in_the_middle(page: Page, studio: Studio, peop
     page.sees("Describe every attribute first.")
     page.open("/p/00000000/describe")
     page.sees("There is no such page.")
-
-
-def test_two_tabs(page: Page, browser: Any, people: Path) -> None:
-    load(page, people)
-    page.sees("60 rows")
-    deep = page.path.replace("load", "describe")
-    page.open(deep)
-    first = browser.current_window_handle
-    browser.switch_to.new_window("tab")
-    page.size("desk")
-    page.open(deep)
-    page.fill("Lower bound of age", "0")
-    page.fill("Upper bound of age", "120")
-    page.submit("Save")
-    browser.switch_to.window(first)
-    page.fill("Lower bound of age", "5")
-    page.fill("Upper bound of age", "6")
-    page.submit("Save")
-    assert "changed in another tab" in page.problem()
-    assert page.field("Upper bound of age").get_attribute("value") == "120"
 
 
 def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
@@ -218,21 +219,6 @@ def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
     page.arrives_after(before)
     page.sees("The description is complete.")
     assert page.field("Upper bound of age").get_attribute("value") == "120"
-
-
-def test_enter_in_a_field_saves(page: Page, people: Path) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    load(page, people)
-    page.sees("60 rows")
-    page.open(page.path.replace("load", "describe"))
-    before = page.one("html")
-    page.fill("Lower bound of age", "0")
-    page.fill("Upper bound of age", "120")
-    page.press(Keys.ENTER)
-    page.arrives_after(before)
-    page.sees("2 of 4 columns still need")
-    assert "from your data" not in page.one("#state").text
 
 
 def test_two_hundred_attributes(page: Page, tmp_path: Path, screenshot: Callable[[str], None]) -> None:
@@ -283,7 +269,7 @@ LOOKS = [("desk", "light"), ("phone", "dark")]  # the others: test_walks.py
 
 
 def test_load_and_describe_are_accessible(
-    page: Page, axe: Callable[[], None], screenshot: Callable[[str], None], people: Path
+    page: Page, axe: Callable[..., None], screenshot: Callable[[str], None], people: Path
 ) -> None:
     def fits_and_is_accessible(name: str) -> None:
         """At every width, in both themes."""
