@@ -110,8 +110,8 @@ def test_the_page_holds_everything_that_a_schema_says(attribute: Attribute) -> N
 
 def test_bounds_and_labels_are_saved_and_open_the_next_step(visit: Visit, project: Project) -> None:
     page = visit[0].get(f"/p/{project.id}/describe").text
-    assert "3 of 5 attributes still need what is public about them" in page
-    assert "needs bounds" in page
+    assert "3 of 5 columns still need what is public about them" in page
+    assert "needs a range" in page
     done = sent(
         visit,
         project,
@@ -240,7 +240,7 @@ def test_many_attributes_at_once(visit: Visit) -> None:
     data = {"version": "1", "name": names, "bulk": "yes", "bulk_to": "role: identifier"}
     data |= {f"a{n}.type": "integer" for n in range(200)} | {"selected": [str(n) for n in range(150)]}
     page = visit[0].post(f"/p/{project.id}/describe", data=data).text
-    assert "50 of 200 attributes still need" in page
+    assert "50 of 200 columns still need" in page
     assert [len(now(project).with_role(role)) for role in (Role.IDENTIFIER, Role.PROTECT)] == [150, 50]
 
 
@@ -481,7 +481,36 @@ def test_empty_cells_are_told_before_they_stop_a_release(visit: Visit) -> None:
     page = visit[0].get(f"/p/{project.id}/describe").text
     assert "Empty cells will stop the release" in page
     assert "The description is complete" not in page
-    sent(visit, project, measure_missing="yes")
+    sent(visit, project, measure_missing="all")
     assert "The description is complete" in visit[0].get(f"/p/{project.id}/describe").text
     assert Project(project.folder).schema()["age"].missing is Missing.OWN_CATEGORY
     assert Project(project.folder).schema()["stay"].missing is Missing.ERROR
+
+
+def test_suggestions_are_accepted_one_by_one_or_together_and_going_on_waits(
+    visit: Visit, project: Project
+) -> None:
+    page = visit[0].get(f"/p/{project.id}/describe").text
+    assert "Suggestion: 0 to 120 years." in page
+    assert "common sense: nobody is older" in page
+    held = sent(visit, project, accept="1", onward="yes")
+    assert "Not complete yet: income, ward." in held.text, "all was saved, and what is left is named"
+    age = now(project)["age"]
+    assert (age.bounds().upper, age.domain_from_data, age.unit) == (120, False, "years")
+    assert age.domain is not None
+    assert age.domain.public_because == "common sense: nobody is older"
+
+
+def test_marks_of_missing_values_count_as_empty_cells(visit: Visit) -> None:
+    """Code 9 is "not stated": it stops a release as an empty cell does, and is told before."""
+    table = pa.table({"roof": [1, 2, 9, 9]})
+    text = "attributes:\n  roof: {type: categorical, role: protect, missing_marks: [9], categories: {labels: [1, 2]}}\n"
+    project = made_project(visit[1], table, Schema.load(text))
+    found = {"columns": [_column("roof", table["roof"])]}
+    (project.folder / "load.json").write_text(
+        json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
+    )
+    assert "2 empty cells would stop the release" in visit[0].get(f"/p/{project.id}/describe").text
+    assert "Not complete yet: roof." in sent(visit, project, onward="yes").text
+    sent(visit, project, measure_missing="0", onward="yes")
+    assert now(project)["roof"].missing is Missing.OWN_CATEGORY
