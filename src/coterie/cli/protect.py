@@ -149,8 +149,8 @@ def _notes_of_an_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        for note in getattr(interrupt, "__notes__", ()):
-            note(note, to=errors)
+        for words in getattr(interrupt, "__notes__", ()):
+            note(words, to=errors)
         raise
 
 
@@ -170,11 +170,11 @@ def _opened(path: Path | None) -> Iterator[coterie.Ledger | None]:
 def _bars(*, quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     """One bar for each thing that is done."""
     tasks: dict[str, Any] = {}
-    with bar("{task.completed:,.1f}/{task.total:,} {task.fields[unit]}", quiet=quiet) as shown:
+    with bar("{task.percentage:.0f} %", quiet=quiet) as shown:
 
         def show(what: str, done: float, total: float) -> None:
             if what not in tasks:
-                tasks[what] = shown.add_task(what, unit="rows" if what == "Writing" else "attributes")
+                tasks[what] = shown.add_task(what)
             shown.update(tasks[what], completed=done, total=total)
 
         yield show
