@@ -158,11 +158,6 @@ def check_room(method: Method, schema: Schema, rows: int | None) -> None:
 
 def refuse_together(schema: Schema) -> None:
     """What needs all rows in one place."""
-    if schema.totals is not None:
-        raise ParameterError(
-            "Weights that add up to `totals` are made in memory only: all rows must be seen together.",
-            "Leave out --memory and --engine.",
-        )
     if schema.unit is not None:
         raise ParameterError(
             "A schema with a unit is protected in memory only: the rows of one unit must be seen together.",

@@ -201,7 +201,7 @@ def sampler_from(seed: int | None) -> SamplerAt:
 def check_grouping(method: Method) -> None:
     if method.whole_table is not None:
         return  # sums over records, and rows that are drawn one by one
-    if method.synthesis is not None:
+    if method.lists:
         raise ParameterError(
             f"Method '{method.name}' draws its rows in memory.",
             "Run it without a limit of memory, or on a sample.",

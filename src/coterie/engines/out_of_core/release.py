@@ -129,7 +129,10 @@ def protect_file(
     if recipe.whole_table is not None:
         sampler = sampler_from(seed)
         drawn = StreamedRows.of(recipe.whole_table, table, budget, sampler, rows, target, advance)
-        promised = promise(schema, recipe, drawn.budget, table.records, k, sampler(0), drawn.likes, rows=rows)
+        said = () if drawn.raked is None else drawn.raked.said
+        promised = promise(
+            schema, recipe, drawn.budget, table.records, k, sampler(0), drawn.likes, rows=rows, raking=said
+        )
         kept = (
             partial(_in_ranges_of, table, length, limit // _PIECES) if schema.with_role(Role.KEEP) else None
         )

@@ -22,7 +22,7 @@ from coterie.engines.out_of_core.chain import content
 from coterie.engines.spark.faults import faults_in_words
 from coterie.engines.spark.session import FILE, INDEX
 from coterie.errors import DataError
-from coterie.schema.attributes import Role, Schema
+from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.checked import column_of, located, with_policies
 from coterie.table.columns.column import CategoryColumn, Column
 from coterie.table.columns.labels import further_codes
@@ -69,7 +69,7 @@ class Chunks:
         """All rows of the frame, checked. This evaluates it."""
         from pyspark.sql import functions
 
-        used = [a.name for a in schema.attributes if a.role is not Role.IDENTIFIER]
+        used = [a.name for a in columns_used(schema)]
         # Names of our own: PySpark cannot hand on a column whose name holds a dot.
         columns = [functions.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(used)]
         columns += [functions.col(name) for name in (FILE, INDEX) if name in frame.columns]
@@ -115,6 +115,11 @@ class Chunks:
                     yield RowChunk(first, count, batch[_KEPT][row].as_py() if kept else b"", fields)
 
         return chosen.mapInArrow(faults_in_words(lambda batches: work(read(batches))), layout)
+
+
+def columns_used(schema: Schema) -> list[Attribute]:
+    """Those that are read: a weight that is made from public totals is not."""
+    return [a for a in schema.attributes if a.role is not Role.IDENTIFIER and a is not schema.raked]
 
 
 def kept_columns(kept: Any) -> pa.RecordBatch | None:

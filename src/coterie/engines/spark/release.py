@@ -18,6 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Piece
+from coterie.chain.synthesis.enforcement import RowRules
+from coterie.chain.synthesis.raking import margins_of
 from coterie.chain.synthesis.whole_table import Drawn
 from coterie.engines.out_of_core.chain import (
     SamplerAt,
@@ -27,12 +29,12 @@ from coterie.engines.out_of_core.chain import (
     piece_values,
     sampler_from,
 )
-from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns
+from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, columns_used, kept_columns
 from coterie.engines.spark.faults import told
 from coterie.engines.spark.ranking import Release, SparkRanking
 from coterie.engines.spark.rows import ReleasedRows
 from coterie.engines.spark.session import FILE, INDEX
-from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
+from coterie.engines.spark.whole_table import SparkRecords, SparkRows
 from coterie.engines.whole_table import (
     Synthesised,
     check_options,
@@ -45,7 +47,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
-from coterie.schema.attributes import Role, Schema, Source, check_names
+from coterie.schema.attributes import Schema, Source, check_names
 from coterie.schema.exact import Number
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns.column import Column
@@ -89,10 +91,6 @@ def protect_frame(
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
     refuse_together(schema)
-    if schema.edit_rules and recipe.whole_table is not None:
-        raise ParameterError(
-            "Rules of the schema are enforced in memory and out of core only.", "Leave out --engine spark."
-        )
     seed = None if seed is None else whole_seed(seed)
     likes = _likes(frame, schema)
     _send_along(outside_packages())
@@ -107,14 +105,28 @@ def protect_frame(
     sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)
     work = partial(_release, recipe, k, budget.shares, sampler)
+    named = {like.attribute.name: like for like in likes}
+    margins = margins_of(schema, named) if schema.totals is not None else []
     drawn: Drawn | None = None
+    said: tuple[str, ...] = ()
     with told():
         if recipe.whole_table is not None:
-            named = {like.attribute.name: like for like in likes}
+            measured = {name: named[name] for name in budget.shares}
+            counted = SparkRecords(chunks, tuple(n for n, name in enumerate(named) if name in measured))
             drawn, budget = drawn_from(
-                recipe.whole_table, SparkRecords(chunks), named, records, budget, sampler(0), rows, target
+                recipe.whole_table,
+                counted,
+                measured,
+                records,
+                budget,
+                sampler(0),
+                rows,
+                target,
+                rules=RowRules.of(schema, named),
             )
-            released = drawn_rows(drawn, chunks, out, sampler, rows)
+            synthetic = SparkRows(drawn, chunks, sampler, rows)
+            raked = None if schema.totals is None else synthetic.raked(schema, margins)
+            released, said = synthetic.released(out, raked), () if raked is None else raked.said
         elif recipe.grouping.alone:
             release = partial(_alone, work, out, likes, records)
             released = chunks.mapped(release, out.layout, range(len(likes)), kept=True)
@@ -126,7 +138,7 @@ def protect_frame(
             )
             ranking = SparkRanking.of(chunks, k, groups, recipe.grouping)
             released = ranking.released(chunks, out, work)
-    promised = promise(schema, recipe, budget, records, k, sampler(0), likes, rows=rows)
+    promised = promise(schema, recipe, budget, records, k, sampler(0), likes, rows=rows, raking=said)
     return SparkRelease(**vars(promised), data=released, records=rows or records, _drawn=drawn, _likes=likes)
 
 
@@ -137,8 +149,7 @@ def _likes(frame: Any, schema: Schema) -> tuple[Column, ...]:
     same_columns(names, schema)
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-    used = [a for a in schema.attributes if a.role is not Role.IDENTIFIER]
-    kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in used}
+    kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in columns_used(schema)}
     likes = []
     for attribute in schema.protected:
         if attribute.domain is not None and attribute.domain.source is Source.DP:
