@@ -20,7 +20,7 @@ from coterie import Schema
 from coterie._version import __version__
 from coterie.cli.app import app
 from coterie.schema.attributes import Attribute, Missing, Role, Source
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 from coterie.studio.auth import StudioHome
 from coterie.studio.describing import attribute_of, row_of
 from coterie.studio.project import Project, marked, remembered
@@ -72,7 +72,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
 
 @pytest.fixture
 def project(visit: Visit) -> Project:
-    return made_project(visit[1], TABLE, Schema.load(draft_schema(TABLE)))
+    return made_project(visit[1], TABLE, Schema.load(drafted(TABLE).text))
 
 
 def sent(visit: Visit, project: Project, **changes: str) -> httpx.Response:
@@ -185,9 +185,9 @@ def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: 
     assert schema["ward"].categories.labels == ("north", "south", "west")
     assert all(schema[name].domain_from_data for name in ("age", "income", "ward"))
     # The same file as the command's draft.
-    drafted = Schema.load(draft_schema(TABLE, bounds_from_data=1.5))
+    draft = Schema.load(drafted(TABLE, bounds_from_data=1.5).text)
     assert [(a.domain, a.categories) for a in schema.attributes] == [
-        (a.domain, a.categories) for a in drafted.attributes
+        (a.domain, a.categories) for a in draft.attributes
     ]
 
 
@@ -236,7 +236,7 @@ def test_what_cannot_be_suggested_is_told(visit: Visit) -> None:
 def test_many_attributes_at_once(visit: Visit) -> None:
     names = [f"column {n}" for n in range(200)]
     table = pa.table({name: [1, 2, 3] for name in names})
-    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(drafted(table).text))
     data = {"version": "1", "name": names, "bulk": "yes", "bulk_to": "role: identifier"}
     data |= {f"a{n}.type": "integer" for n in range(200)} | {"selected": [str(n) for n in range(150)]}
     page = visit[0].post(f"/p/{project.id}/describe", data=data).text
@@ -256,7 +256,7 @@ def test_two_tabs_do_not_overwrite_each_other(visit: Visit, project: Project) ->
 
 def test_a_column_with_spaces_around_its_name(visit: Visit) -> None:
     table = pa.table({" age ": [1, 2, 3]})
-    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(drafted(table).text))
     data = {"version": "1", "name": [" age "], "a0.type": "integer", "a0.lower": "0", "a0.upper": "9"}
     assert visit[0].post(f"/p/{project.id}/describe", data=data).status_code == 200
     assert now(project)[" age "].bounds().upper == 9
@@ -419,7 +419,7 @@ def posted(visit: Visit, project: Project, place: str, **fields: str) -> str:
 
 def test_a_household_is_chosen_as_the_unit(visit: Visit) -> None:
     table = pa.table({"home": [n // 3 for n in range(30)], "age": list(range(30))})
-    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(drafted(table).text))
     asked = {"kind": "unit", "column": "home", "above": "truncate"}
     assert "largest number of rows" in posted(visit, project, "unit", **asked, at_most="")
     assert "No column was chosen" in posted(visit, project, "unit", **{**asked, "column": ""}, at_most="3")
