@@ -102,7 +102,7 @@ def test_tables_whose_product_is_too_large_share_their_margins(neighbours: str) 
     """Was: every cell by itself with a part of ε each, an error of hundreds, and another total in every table."""
     tables = {f"p{i}": pair for i, pair in enumerate(PAIRS)}
     content = document({n: counts(*pair) for n, pair in tables.items()}, neighbours=neighbours)
-    chosen, made = released(content, 2)
+    chosen, made = released(content)
     assert len(chosen.design.measurements) == len(PAIRS)  # one for each table
     apart = 2 if neighbours == "replace-one" else 1
     assert np.mean([error.mean for error in chosen.errors]) <= apart * len(
