@@ -24,17 +24,21 @@ from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.buckets import SAMPLES_PER_BUCKET, Splitters, by_bucket, smallest
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import HeldRows, RowFiles, Scratch
+from coterie.engines.whole_table import check_options, refuse_together
 from coterie.errors import ParameterError
+from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.promise.terms import Budget, whole_seed
 from coterie.schema.arrays import Whole
-from coterie.schema.attributes import Attribute
+from coterie.schema.attributes import Attribute, Schema
+from coterie.schema.exact import Number
 from coterie.table.columns.column import CategoryColumn, Column
 
 # Ranking: records go in, in record order (`add`); whole clusters come out, rising (`pieces`).
 #
 # Clusters are cut from the order of (key, record number), k at a time, the last with the remainder. A piece holds whole
 # clusters, so that a cluster's statistics are added up in record order by one worker, to the last bit the same whatever the
-# engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.sorting.)
+# engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.ranking.)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +200,24 @@ def sampler_from(seed: int | None) -> SamplerAt:
         return lambda first: SeededSampler(seed, first)
     key = keystream.fresh_key()
     return lambda first: KeyedSampler(key, first)
+
+
+def asked_in_parts(
+    method: str | Method,
+    schema: Schema,
+    epsilon: Number | None,
+    delta: Number | None,
+    seed: int | None,
+    rows: int | None,
+    target: str | None,
+) -> tuple[Method, Budget, SamplerAt]:
+    """What is asked of an engine that never holds all records, or why it cannot be done there."""
+    recipe = get_method(method)
+    check_grouping(recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
+    refuse_together(schema)
+    return recipe, budget, sampler_from(None if seed is None else whole_seed(seed))
 
 
 def check_grouping(method: Method) -> None:

@@ -6,7 +6,7 @@ sums, so the model is the same as in memory. Rows are drawn range by range, when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,10 +113,9 @@ class StreamedRows:
         return measurements_table(self.drawn, measured)
 
     def tables(
-        self, table: StreamedTable, length: int, kept: Callable[[], Iterator[pa.Table]] | None
+        self, table: StreamedTable, length: int, beside: Iterator[pa.Table] | None
     ) -> Iterator[pa.Table]:
         """In ranges of `length` rows, with the kept columns beside them; those come in pieces of their own length."""
-        beside = kept() if kept is not None else None
         first = 0
         while first < self.count:
             part = next(beside) if beside is not None else None

@@ -216,3 +216,33 @@ def _column(table: pa.Table, like: Column, schema: Schema) -> Column:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRows:
+    """Released values and kept columns as rows: order, names and types are those of the schema."""
+
+    layout: Any  # Spark's
+    order: tuple[str, ...]
+    restore: dict[str, Callable[[NDArray[Any]], pa.Array]]
+
+    @classmethod
+    def of(cls, frame: Any, schema: Schema, likes: Sequence[Column]) -> ReleasedRows:
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import StructField, StructType
+
+        restore = {like.attribute.name: like.restore for like in likes}
+        kept = {attribute.name for attribute in schema.with_role(Role.KEEP)}
+        order = tuple(a.name for a in schema.attributes if a.name in restore or a.name in kept)
+        given = from_arrow_schema(pa.schema([like.field for like in likes]), prefer_timestamp_ntz=True)
+        fields = [given[name] if name in restore else frame.schema[name] for name in order]
+        layout = StructType([StructField(f.name, f.dataType, f.nullable) for f in fields])
+        return cls(layout, order, restore)
+
+    def batch(self, values: Sequence[NDArray[Any]], kept: pa.RecordBatch | None) -> pa.RecordBatch:
+        """`values` attribute by attribute, in the order of the schema's protected ones."""
+        found = {} if kept is None else dict(zip(kept.schema.names, kept.columns, strict=True))
+        for (name, restore), value in zip(self.restore.items(), values, strict=True):
+            found[name] = restore(value)
+        arrays = [found[name] for name in self.order]
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.order))

@@ -22,30 +22,25 @@ from coterie.chain.synthesis.whole_table import Drawn
 from coterie.engines.out_of_core.chain import (
     SamplerAt,
     alone,
-    check_grouping,
+    asked_in_parts,
     filled_like,
     piece_values,
-    sampler_from,
 )
-from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns
+from coterie.engines.spark.chunks import Batches, Chunks, ReleasedRows, RowChunk, kept_columns
 from coterie.engines.spark.faults import told
 from coterie.engines.spark.ranking import Release, SparkRanking
-from coterie.engines.spark.rows import ReleasedRows
 from coterie.engines.spark.session import FILE, INDEX
 from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
 from coterie.engines.whole_table import (
     Synthesised,
-    check_options,
     drawn_from,
     measurements_of,
-    refuse_together,
 )
 from coterie.errors import DataError, ParameterError, SchemaError
-from coterie.methods import get_method
 from coterie.methods.recipe import Method
-from coterie.promise.terms import Budget, Promise, promise, whole_seed
+from coterie.promise.terms import Promise, promise
 from coterie.registry import outside_packages
-from coterie.schema.attributes import Role, Schema, Source, check_names
+from coterie.schema.attributes import Role, Schema, check_names
 from coterie.schema.exact import Number
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns.column import Column
@@ -84,16 +79,11 @@ def protect_frame(
         raise ParameterError(
             "The Spark engine needs PySpark 4.1 or newer.", "Install it: pip install 'coterie[spark]'."
         )
-    recipe = get_method(method)
-    check_grouping(recipe)
-    budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
-    refuse_together(schema)
+    recipe, budget, sampler = asked_in_parts(method, schema, epsilon, delta, seed, rows, target)
     if schema.edit_rules and recipe.whole_table is not None:
         raise ParameterError(
             "Rules of the schema are enforced in memory and out of core only.", "Leave out --engine spark."
         )
-    seed = None if seed is None else whole_seed(seed)
     likes = _likes(frame, schema)
     _send_along(outside_packages())
     with told():
@@ -104,7 +94,6 @@ def protect_frame(
             "The table has fewer than two rows.", "A group to hide in needs at least two records."
         )
     k = recipe.check_k(k, records, budget.mean)
-    sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)
     work = partial(_release, recipe, k, budget.shares, sampler)
     drawn: Drawn | None = None
@@ -141,10 +130,6 @@ def _likes(frame: Any, schema: Schema) -> tuple[Column, ...]:
     kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in used}
     likes = []
     for attribute in schema.protected:
-        if attribute.domain is not None and attribute.domain.source is Source.DP:
-            raise ParameterError(
-                "Private bounds are found in memory only.", "Declare bounds, or run on a sample."
-            )
         if attribute.ranked_by_frequency:
             raise ParameterError(
                 f"'{attribute.name}' is ordered by frequency, which needs the whole column.",
