@@ -2,6 +2,9 @@
 
     python -m benchmarks.peers dpmm
 
+Their scores do not depend on our code, so they are part of the tree (rows_scores.jsonl): one line per run, with date,
+version of dpmm and settings. `python -m benchmarks rows` measures ours and compares with them.
+
 Whole numbers with few values go in as labels. Bins of the others: 32 of equal width, or PrivTree's for a tenth of ε.
 Both run with dpmm's defaults. Where those take longer than 15 minutes, they run with fewer iterations and a smaller model,
 and the line in the file says so. COTERIE_DPMM=reduced leaves out the defaults: 130 runs took 30 minutes on two cores.
@@ -12,19 +15,23 @@ from __future__ import annotations
 import json
 import os
 import sys
+from itertools import product
 from pathlib import Path
+from time import strftime
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.environment import PeerMissing, cache_folder, run_inside
+from benchmarks.peers.environment import HERE, PeerMissing, run_inside
 from benchmarks.rows_measures import Columns, Measured
 from benchmarks.rows_tables import NAMES, BenchmarkTable, missing, table
 
 PACKAGES = ("dpmm>=0.1.9",)
 KINDS = ("mst", "aim")
-BINS = ("uniform", "priv-tree")
-EPSILONS = (1.0, 0.1, 4.0)
+ALIKE = "aim, replace-one"  # with the noise that our neighbours need, √2 times as wide: the ε of half the ρ
+OF_HALF_RHO = {0.1: 0.0686, 1.0: 0.6864, 4.0: 2.7063}
+BINS = ("priv-tree", "uniform")
+EPSILONS = (0.1, 1.0, 4.0)
 SEEDS = (1, 2, 3)
 DELTA = 1e-5
 SECONDS = 900
@@ -32,34 +39,44 @@ SETTINGS: dict[str, dict[str, Any]] = {"default": {}, "reduced": {"model_size": 
 
 
 def kept_file() -> Path:
-    return cache_folder() / "dpmm_measures.jsonl"
+    return HERE / "rows_scores.jsonl"
 
 
-def kept(settings: str | None = None) -> dict[tuple[str, float, str, str, int], dict[str, float]]:
-    """(table, ε, kind, bins, seed) → measures; with dpmm's defaults where there are such, or with those settings only."""
-    if not kept_file().is_file():
-        return {}
-    lines = [json.loads(line) for line in kept_file().read_text().splitlines()]
-    lines.sort(key=lambda line: line["settings"] == "default")
-    return {tuple(line["key"]): line["measures"] for line in lines if settings in (None, line["settings"])}
+def _lines() -> list[dict[str, Any]]:
+    lines = kept_file().read_text().splitlines() if kept_file().is_file() else []
+    return sorted(map(json.loads, lines), key=lambda line: line["settings"] == "default")
+
+
+def kept() -> dict[tuple[str, float, str, str, int], dict[str, float]]:
+    """(table, ε, kind, bins, seed) → measures; with dpmm's defaults where there are such."""
+    return {tuple(line["key"]): line["measures"] for line in _lines()}
+
+
+def provenance() -> str:
+    """When, with which version and settings, and how often the peers were measured."""
+    lines = _lines()
+    dates, versions, settings = (
+        sorted({line[name] for line in lines}) for name in ("date", "version", "settings")
+    )
+    return (
+        f"*AIM and MST: {len(lines)} runs of dpmm {', '.join(versions)}, settings {', '.join(settings)}, "
+        f"{' to '.join({dates[0]: 0, dates[-1]: 0})} (benchmarks/peers/rows_scores.jsonl).*"
+    )
 
 
 def run(names: tuple[str, ...] = NAMES) -> None:
-    for seed in SEEDS:
-        for epsilon in EPSILONS:
-            for name in names:
-                _one_table(table(name), epsilon, seed)
-
-
-def _one_table(asked: BenchmarkTable, epsilon: float, seed: int) -> None:
-    measured = Measured(asked)
-    for kind in KINDS:
-        for bins in BINS:
-            key = (asked.name, epsilon, kind, bins, seed)
-            if key not in kept():
-                asked_for = os.environ.get("COTERIE_DPMM")
-                chosen = [settings for settings in SETTINGS if asked_for in (None, settings)]
-                any(measure(key, asked, measured, settings) for settings in chosen)
+    """What is not kept yet, in an order that is of use wherever it is cut: all tables once, then again."""
+    only = os.environ.get("COTERIE_DPMM")
+    chosen = [settings for settings in SETTINGS if only in (None, settings)]
+    done = kept()
+    for seed, bins, epsilon, name in product(SEEDS, BINS, EPSILONS, names):
+        kinds = (*KINDS, ALIKE) if epsilon == EPSILONS[0] else KINDS
+        left = [kind for kind in kinds if (name, epsilon, kind, bins, seed) not in done]
+        if left:
+            asked = table(name)
+            measured = Measured(asked)
+        for kind in left:
+            any(measure((name, epsilon, kind, bins, seed), asked, measured, settings) for settings in chosen)
 
 
 def measure(
@@ -68,9 +85,9 @@ def measure(
     """One run, kept; False where it did not finish."""
     _, epsilon, kind, bins, seed = key
     request = {
-        "kind": kind,
+        "kind": kind.partition(",")[0],
         "bins": bins,
-        "epsilon": epsilon,
+        "epsilon": OF_HALF_RHO[epsilon] if kind == ALIKE else epsilon,
         "delta": DELTA,
         "seed": seed,
         "columns": _sent(asked),
@@ -83,8 +100,10 @@ def measure(
         return False
     found = measured.of(_received(asked, answer["columns"]))
     found["seconds"] = answer["seconds"]
+    line = {"key": key, "settings": settings, "date": strftime("%Y-%m-%d"), "version": answer["version"]}
+    rounded = {name: round(value, 6) for name, value in found.items()}
     with kept_file().open("a") as file:
-        file.write(json.dumps({"key": key, "settings": settings, "measures": found}) + "\n")
+        file.write(json.dumps(line | {"measures": rounded}) + "\n")
     print(key, settings, {name: round(value, 3) for name, value in found.items()}, flush=True)
     return True
 

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 import warnings
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -52,4 +53,4 @@ rows = pipeline.generate(n_records=len(frame), random_state=seed)
 taken = time.process_time() - start
 answer = {name: [None if pd.isna(v) else v for v in rows[name].tolist()] for name in frame.columns}
 with open(sys.argv[2], "w") as answered:
-    json.dump({"columns": answer, "seconds": taken}, answered)
+    json.dump({"columns": answer, "seconds": taken, "version": version("dpmm")}, answered)

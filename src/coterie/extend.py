@@ -3,9 +3,9 @@
 A method
     `Method` names one part per stage: a `Grouping` (`INDIVIDUAL_RANKING`, `MDAV`, …), a `Mechanism` for numbers
     (`LaplaceOnCentroids` for a sensitivity such as `DOMAIN_OVER_K`, or `SortedCentroids`) and one for labels
-    (`WHOLE_LIST`, `SortedLabels`, …), and perhaps a `Synthesis` (`Independent`). Its promise is a function from `Facts`
-    to a `Guarantee` with a `Status`; `proved_dp`, `dp_list` and `on_rows` make the usual ones. A mechanism of your own
-    draws from the `Sampler` that it is handed.
+    (`WHOLE_LIST`, `SortedLabels`, …). Its promise is a function from `Facts` to a `Guarantee` with a `Status`;
+    `proved_dp`, `dp_list` and `on_rows` make the usual ones. A mechanism of your own draws from the `Sampler` that it is
+    handed.
 A measure
     `Measure` compares a `Pair` of tables, or one attribute at a time (`ByAttribute`).
 An attack
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
         LOCAL,
         Bound,
     )
-    from coterie.chain.synthesis.synthesis import Independent, Synthesis
     from coterie.evaluation.measure import ByAttribute, Measure, MeasureResult, Settings
     from coterie.evaluation.pair import Pair
     from coterie.methods.grouping import (
@@ -137,7 +136,6 @@ __all__ = [
     "Floats",
     "Grouping",
     "Guarantee",
-    "Independent",
     "LaplaceOnCentroids",
     "Level",
     "MarginalityCentroid",
@@ -160,7 +158,6 @@ __all__ = [
     "SortedLabels",
     "Status",
     "Subject",
-    "Synthesis",
     "Unit",
     "Whole",
     "as_text",
@@ -194,7 +191,6 @@ _PLACES = {
     "chain.noise.sampler": "Sampler laplace_scales",
     "chain.partition.clustering": "Clustering",
     "chain.sensitivity": "CLUSTER_BASED CLUSTER_BASED_JOINT DOMAIN_OVER_K DOMAIN_OVER_K_EACH DOMAIN_OVER_SIZE LOCAL Bound",
-    "chain.synthesis.synthesis": "Independent Synthesis",
     "evaluation.measure": "ByAttribute Measure MeasureResult Pair Settings",
     "methods.grouping": "EACH_ALONE INDIVIDUAL_RANKING INSENSITIVE_MDAV MDAV NO_GROUPS OPTIMAL_UNIVARIATE Grouping",
     "methods.guarantee": "NOTHING Facts Guarantee Status",

@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.partition.univariate import individual_ranking, ranks
-from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.methods.grouping import distance_from_corner
 
 
@@ -133,22 +132,3 @@ def test_table_1_is_not_what_noise_on_each_centroid_gives_for_few_groups():
     centroids = np.delete(variance_change(census(), 100, 0.1, runs=400), 2)
     assert np.abs(np.log(records / published)).mean() < 0.02
     assert np.log(centroids / published).mean() < -0.06
-
-
-def test_bad_bounds():
-    points = np.array([[1.0, 2.0], [3.0, 4.0]])
-    with pytest.raises(SchemaError, match="empty or unbounded"):
-        insensitive_mdav(points, np.array([0.0, 5.0]), np.array([5.0, 5.0]), 1)
-    with pytest.raises(SchemaError, match="empty or unbounded"):
-        insensitive_mdav(points, np.zeros(2), np.array([5.0, np.inf]), 1)
-    with pytest.raises(SchemaError, match="do not fit"):
-        insensitive_mdav(points, np.zeros(3), np.ones(3), 1)
-    with pytest.raises(DataError, match=r"^Values lie outside the declared bounds"):
-        insensitive_mdav(points, np.zeros(2), np.array([2.0, 5.0]), 1)
-
-
-def test_bad_points():
-    with pytest.raises(ParameterError):
-        insensitive_mdav(np.zeros((2, 1)), np.zeros(1), np.ones(1), 3)
-    with pytest.raises(DataError):
-        insensitive_mdav(np.array([[np.nan]]), np.zeros(1), np.ones(1), 1)

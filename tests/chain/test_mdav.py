@@ -199,21 +199,3 @@ def test_wrong_shapes():
         mdav(np.empty((5, 0)), 2)
     with pytest.raises(DataError):
         mdav(np.array([["a"], ["b"]]), 2)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("codes", "delta"),
-    [
-        (np.zeros((3, 2), np.int32), np.zeros((1, 1))),
-        (np.zeros((4, 1)), np.zeros((1, 1))),
-        (np.full((4, 1), 1, np.int32), np.zeros((1, 1))),
-        (np.full((4, 1), -1, np.int32), np.zeros((1, 1))),
-        (np.zeros((4, 1), np.int32), np.zeros((1, 2))),
-        (np.zeros((4, 1), np.int32), np.full((1, 1), np.nan)),
-        (np.zeros((4, 1), np.int32), np.full((1, 1), -1.0)),
-        (np.zeros((4, 1), np.int32), np.array([[0.0, 1.0], [2.0, 0.0]])),
-    ],
-)
-def test_categories_that_do_not_fit(codes, delta):
-    with pytest.raises(DataError):
-        mdav_mixed(np.zeros((4, 1)), codes, [delta], 2)

@@ -13,6 +13,7 @@ import coterie
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import bring_together
+from coterie.evaluation.tables import cells_of
 from coterie.evaluation.two_way import MOST_PAIRS, associations
 from coterie.schema.document import schema_from
 
@@ -117,3 +118,15 @@ def test_a_column_of_one_value_tells_nothing() -> None:
     table = pa.table({"u": ["a"] * 5, "v": [*"ababa"]})
     before, _ = associations(bring_together(table, table, schema, shuffled=True), ["u", "v"])
     assert before[0, 1] == 0
+
+
+def test_cells_of_dates_are_named_by_dates() -> None:
+    days = pa.array(np.arange(400, dtype=np.int32) + 18_000).cast(pa.date32())
+    domain = {"lower": "2015-01-01", "upper": "2025-12-31"}
+    schema = schema_from({"attributes": {"day": {"type": "date", "role": "protect", "domain": domain}}})
+    pair = bring_together(pa.table({"day": days}), pa.table({"day": days}), schema, shuffled=True)
+    column = pair.original["day"]
+    assert cells_of(column, column, 4).names == (
+        *("(missing)", "up to 2019-07-22", "above 2019-07-22 to 2019-10-30"),
+        *("above 2019-10-30 to 2020-02-07", "above 2020-02-07"),
+    )

@@ -321,6 +321,12 @@ def world(root: Path, database: str | None = None) -> Any:
         made.close()
 
 
+def charged(home: OwnerHome) -> list[str]:
+    """The studies that this owner's ledger has paid for."""
+    entries = Ledger.inspect(home.default_ledger).entries.values()
+    return [entry.purpose.fingerprint for entry in entries if entry.state.charged]
+
+
 def events(home: OwnerHome) -> list[dict[str, Any]]:
     lines = (home.folder / "run.log").read_text().splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]

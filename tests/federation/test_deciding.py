@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from federation_world import Look, people, until
+from federation_world import Look, charged, people, until
 
 from coterie.federation.documents.states import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
@@ -109,7 +109,7 @@ def test_a_protected_part_is_withdrawn(shared: Any, monkeypatch: pytest.MonkeyPa
     note_refusal(homes[0], wanted(homes[0], study), "changed our mind")
     said = Look(shared, homes[0]).once()
     assert [event for event, _, _ in said] == ["withdrawn", "given back"]
-    assert not Ledger.inspect(homes[0].default_ledger).entries, "nobody could read it, so nobody paid"
+    assert not charged(homes[0]), "nobody could read it, so nobody paid"
     assert shared.part(study, "drawn-a")["state"] == "WITHDRAWN"
     assert shared.await_state_any(study)["state"] == "FAILED"
 

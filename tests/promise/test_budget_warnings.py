@@ -25,11 +25,10 @@ def warnings(
 ) -> tuple[str, ...]:
     method = all_methods()[name]
     total = Fraction(epsilon)
-    share = total - method.dependence(total, 1)
     labelled = ("x",) if labels else ()
     facts = Facts(total, records, k, records // k, ("x",), labelled=labelled, shuffled=shuffled)
     promise = settle(method.promise, facts)
-    return release_warnings(method, total, {"x": share}, frozenset(labelled), records, k, promise)
+    return release_warnings(method, total, {"x": total}, frozenset(labelled), records, k, promise)
 
 
 @pytest.mark.parametrize("labels", [False, True])

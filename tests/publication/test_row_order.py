@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie
+from coterie.promise.terms import linking_columns
 
 HOMES = np.repeat(np.arange(300), 2)
 TABLE = pa.table({"hhid": HOMES, "place": HOMES * 10.0, "wgt": HOMES + 1.5})
@@ -74,6 +75,38 @@ def test_kept_columns_beside_synthetic_rows_are_moved_too() -> None:
     notes = " ".join(release.certificate.notes)
     assert "wgt looks like a survey weight and is released untouched" in notes
     assert "hhid looks like the number of a household, but the schema names no unit" in notes
+
+
+FEW = {"type": "categorical", "categories": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ({"start": {}}, "start"),  # numbers without bounds
+        ({"start": {"type": "categorical"}}, "start"),  # labels that nobody declared
+        ({"start": {"type": "integer", "domain": {"lower": 0, "upper": 9}}}, ""),
+        ({"start": {"type": "integer", "domain": {"lower": 0, "upper": 9000}}, "site": FEW}, "start"),
+        ({"start": FEW}, ""),
+        ({f"site{number}": FEW for number in range(5)}, "site0, site1, site2, site3, site4"),  # together
+    ],
+)
+def test_kept_columns_that_may_mark_a_household_are_named_by_what_is_declared(
+    kept: dict[str, Any], told: str
+) -> None:
+    """Nothing is read of them: whether they hold one value or as many as there are rows plays no part."""
+    attributes = {name: {"role": "keep", **entry} for name, entry in kept.items()}
+    schema = coterie.Schema.load(
+        {"attributes": SCHEMA["attributes"] | {"wgt": {"role": "identifier"}} | attributes}
+    )
+    for values in (["a"] * TABLE.num_rows, [str(row) for row in range(TABLE.num_rows)]):
+        table = TABLE
+        for name in kept:
+            table = table.append_column(name, pa.array(values))
+        notes = coterie.protect(table, schema, method="laplace", epsilon=1).certificate.notes
+        found = [note for note in notes if "mark the rows of one household" in note]
+        assert [note.split(":")[0] for note in found] == ([told] if told else [])
+    assert linking_columns(schema, TABLE.num_rows) == tuple(told.split(", ") if told else ())
 
 
 def test_a_ledger_expects_what_the_order_makes_of_the_promise(tmp_path: Path) -> None:

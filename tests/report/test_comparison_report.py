@@ -98,6 +98,14 @@ def test_the_verdict_comes_first_then_promises_figures_tables_certificate(page: 
     assert page.index("do not publish") < places[0]
 
 
+def test_worst_pairs_are_those_of_two_way_tables(page: str) -> None:
+    listed = re.search(r"pairs, worst first</th>.*?</tbody>", page, re.DOTALL)
+    assert listed is not None
+    entries = [entry for line in re.findall(r"<td>(.*?)</td>", listed.group()) for entry in line.split("), ")]
+    assert len(entries) == 3 * len(METHODS)
+    assert all(" × " in entry for entry in entries)
+
+
 def test_choosing_by_the_data_is_called_a_disclosure_and_a_way_out_is_offered(page: str) -> None:
     words = " ".join(page.split())
     assert "is itself a disclosure" in words

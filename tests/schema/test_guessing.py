@@ -278,3 +278,13 @@ def test_nine_of_ten_columns_are_right_on_files_of_every_kind(tmp_path: Path) ->
         total, faults = total + columns, faults + len(wrong)
     assert total > 200
     assert faults <= 0.1 * total
+
+
+def test_decimal_commas_beside_decimal_points_are_no_labels_and_no_text(tmp_path: Path) -> None:
+    """Such a file has no dialect. Its numbers were labels, or dropped as text, without a word of why."""
+    rows = "".join(f"{10 + n % 7},5;{n},25;{n}.5\n" for n in range(60))
+    (tmp_path / "mixed.csv").write_text("wgt;pay;start\n" + rows)
+    draft = Schema.draft(tmp_path / "mixed.csv")
+    assert [a.type.value for a in draft.schema.attributes] == ["continuous"] * 3
+    assert draft.suggestions == {"wgt": "weight"}
+    assert draft.text.count("decimal comma, but other columns have decimal points") == 2

@@ -97,12 +97,15 @@ def row(**values: Any) -> Rows:
         ("total = wages + pension", {"total": 15.1}, {"wages": 0.1, "pension": 0.2, "total": 0.3}),
         ("total = 2*wages − pension", {"total": 16}, {"total": 15}),
         ("age = 40 -> wages = 10", {"wages": 10.5}, {"age": 41, "wages": 10.5}),
+        ("total = 2 * (wages + pension) - 15", {"total": 16}, {"total": 15}),
+        ("end <= start + 365", {"end": dt.date(2006, 1, 2)}, {}),
+        ("not age < 15 or status = single and wages = 0", {"age": 3}, {"age": 3, "status": "1", "wages": 0}),
     ],
 )
 def test_a_row_violates_a_rule_only_where_it_is_false(
     rule: str, violated: dict[str, Any], fine: dict[str, Any]
 ) -> None:
-    (found,) = schema(rule, total={"domain": {"lower": -50, "upper": 150}}).edit_rules.all
+    (found,) = schema(rule, total={"domain": {"lower": -50, "upper": 200}}).edit_rules.all
     assert found.violated(row(**violated)).tolist() == [True]
     assert found.violated(row(**fine)).tolist() == [False]
     assert found.text == rule
@@ -150,6 +153,15 @@ WRONG: list[tuple[list[Any], dict[str, dict[str, Any]], str]] = [
     (["age < 15 ->"], {}, "ends too early"),
     (["age < 15 status"], {}, "does not end at 'status'"),
     (["(age < 15"], {}, "bracket that is not closed"),
+    (["age"], {}, "has no comparison"),
+    (["age > lambda: 3"], {}, "sign that no rule has: :"),
+    (["age > [3]"], {}, r"sign that no rule has: \["),
+    (["age < 15 -> age < 20 -> age < 30"], {}, "does not end at '->'"),
+    (["not " * 3000 + "age < 15"], {}, "is too long"),
+    (["(" * 300 + "age" + ")" * 300 + " < 15"], {}, "does not end at"),
+    (["age.real > 3", "age if age else age"], {}, "column that is not protected: 'age.real'"),
+    (["age = (wages, pension)"], {}, "needs a column"),
+    (["wages < (pension < 3)"], {}, "needs a column"),
     (["age < 15; import os"], {}, "sign that no rule has: ;"),
     (["__import__('os') = 1"], {}, "rule is about one row"),
     (

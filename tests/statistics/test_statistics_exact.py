@@ -191,7 +191,7 @@ def test_no_event_of_the_released_doubles_shows_more_than_epsilon() -> None:
     def worst(epsilon: Fraction) -> float:
         quantity = next(q for q in chosen.design.metric.quantities if q.name == m.name)
         one, other = (
-            Noise.secure().add(t[m.name], m, quantity.family, epsilon, Neighbours.REPLACE_ONE, "t", draws)
+            Noise.secure().add([t[m.name]], m, quantity.family, epsilon, Neighbours.REPLACE_ONE, "t", draws)
             for t in tables
         )
         cuts = np.quantile(np.concatenate([one, other]), np.linspace(0.02, 0.98, 25))

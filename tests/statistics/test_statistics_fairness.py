@@ -11,7 +11,7 @@ from statistics_people import document
 from coterie.errors import ParameterError
 from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.composition import Feasible, as_floats
-from coterie.statistics.planning.fairness import alone
+from coterie.statistics.planning.planner import alone
 
 
 def asked(**more: Any) -> dict[str, Any]:

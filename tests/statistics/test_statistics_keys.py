@@ -22,8 +22,7 @@ from coterie.errors import CoterieError
 from coterie.promise.loss import rho_for
 from coterie.report.statistics_page import statistics_page
 from coterie.statistics import plan, read_specification, release
-from coterie.statistics.prediction.key_threshold import KeyThreshold
-from coterie.statistics.prediction.noise_model import Family, from_uniform
+from coterie.statistics.prediction.noise_model import Family, KeyThreshold, from_uniform
 from coterie.statistics.releasing.measuring import Noise, compute, threshold_of
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release

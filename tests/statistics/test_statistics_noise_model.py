@@ -107,7 +107,7 @@ def test_released_noise_has_the_promised_size_and_no_other(family: Family, secur
         m = replace(m, bound=SensitivityBound(5.0, 5.0, "", ""))
     ratio = Fraction(2) if family.discrete else Fraction(1)
     budget = ratio**2 / 2 if family.gaussian else ratio
-    values = noise.add(0, m, family, budget, Neighbours.ADD_REMOVE, "test", draws)
+    values = noise.add([0], m, family, budget, Neighbours.ADD_REMOVE, "test", draws).ravel()
     if family.discrete:
         assert (values == np.rint(values)).all()
     size = np.abs(values)

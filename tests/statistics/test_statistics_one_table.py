@@ -15,11 +15,13 @@ import pytest
 from coterie.errors import ParameterError
 from coterie.report.statistics_page import statistics_page
 from coterie.statistics import Plan, plan, read_specification, release
-from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded, within
+from coterie.statistics.prediction.fitting import FixedSums, nearest, rounded, within
+from coterie.statistics.prediction.linking import Links, shared_margins
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import StatisticsRelease, make_release
 from coterie.statistics.specification.equations import parse
+from coterie.statistics.specification.filters import Cells, Filter, OneOf
 
 LABELS = {
     "sex": ["f", "m"],
@@ -121,6 +123,47 @@ def test_tables_whose_product_is_too_large_share_their_margins(neighbours: str) 
                 held.append(value.lower <= exact.get((x, y), 0) <= value.upper)
         assert np.mean(off) <= np.mean([error.mean for error in chosen.errors])
         assert 0.93 <= np.mean(held) <= 0.975
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tables_in_a_circle_agree_in_whole_numbers(seed: int) -> None:
+    """Was: three-way tables of four columns, each sharing two with every other, differed by some records."""
+    labels = {column: [f"{column}{i}" for i in range(4)] for column in "abcd"}
+    closed = {column: frozenset(values) for column, values in labels.items()}
+    rng = np.random.default_rng(seed)
+    truth = rng.poisson(0.2, (4, 4, 4, 4))
+    tables, noisy, off = [], [], []
+    for kept in itertools.combinations(range(4), 3):
+        columns = ["abcd"[i] for i in kept]
+        groups = itertools.product(*(labels[column] for column in columns))
+        filters = [Filter(tuple(zip(columns, map(one_label, group), strict=True))) for group in groups]
+        cells = Cells.of(filters, closed=closed)
+        assert cells is not None
+        assert len(cells) == 64
+        (left,) = set(range(4)) - set(kept)
+        tables.append(cells)
+        off.append(rng.laplace(0, 3, (1, 64)))
+        noisy.append(truth.sum(axis=left).reshape(1, 64) + off[-1])
+    margins = shared_margins(tables)
+    everyone = np.zeros(64, dtype=np.bool_)
+    links = Links(
+        tuple(range(4)),
+        margins,
+        tuple(dict.fromkeys(margin.classes, 1.0) for margin in margins),
+        dict.fromkeys(range(4), everyone),
+    )
+    found = links.fixed(links.even(noisy), float(truth.sum()))
+    for margin in margins:
+        first, *others = (margin.of(table, found[table]) for table in margin.classes)
+        assert all(np.array_equal(first, other) for other in others)
+    assert min(cells.min() for cells in found) >= 0
+    assert all(np.array_equal(cells, np.rint(cells)) for cells in found)
+    wrong = [cells - one + noise for cells, one, noise in zip(found, noisy, off, strict=True)]
+    assert np.abs(wrong).mean() < np.abs(off).mean()
+
+
+def one_label(label: str) -> OneOf:
+    return OneOf((label,))
 
 
 def test_means_of_linked_tables_follow_from_the_same_sums() -> None:

@@ -18,7 +18,7 @@ from coterie.errors import OutputError, ParameterError
 from coterie.publication.ledger import Ledger
 from coterie.statistics import read_specification, release
 from coterie.statistics.releasing import publishing
-from coterie.statistics.releasing.release_store import store_folder
+from coterie.statistics.releasing.released_files import store_folder
 from coterie.statistics.releasing.tidy_table import ENDINGS
 
 

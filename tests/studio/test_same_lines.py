@@ -90,7 +90,7 @@ def test_the_comparison_of_the_command_has_the_figures_of_the_page(database: Pro
     asked = {"methods": ["laplace"], "epsilons": ["1"], "ks": [], "rows": 60, "synthetic": False}
     found = compare_work(database, asked, lambda share, words: None)
     run_lines(tmp_path, *comparison_lines(database, asked))
-    [page] = [entry["error"] for entry in found["errors"]["sse"]]
+    [page] = [entry["error"] for entry in found["best"] if entry["measure"] == "sse"]
     with (tmp_path / "comparison" / "results.csv").open(encoding="utf-8") as written:
         values = [float(row["sse"]) for row in csv.DictReader(written)]
     assert np.isclose(np.mean(values), page)
@@ -100,7 +100,7 @@ def test_the_words_say_what_attackers_gained(database: Project) -> None:
     asked = {"methods": ["laplace", "ir"], "epsilons": ["1"], "ks": [5], "rows": 60, "synthetic": False}
     found = compare_work(database, asked, lambda share, words: None)
     assert found["points"][0].startswith("How much the best of our attacks learns (0 % is guessing")
-    for point in found["map"]:
+    for point in found["attacked"]:
         assert f"{point['name']}: {100 * point['risk']:.0f} %" in found["points"][0]
 
 

@@ -181,7 +181,7 @@ def _guarantee(
 ) -> Guarantee:
     """What a real release of this population would promise: private noise, the schema's bounds."""
     recipe = get_method(method)
-    share = (epsilon - recipe.dependence(epsilon, len(schema.protected))) / len(schema.protected)
+    share = epsilon / len(schema.protected)
     size = recipe.check_k(k, records, share if recipe.splits_budget else epsilon)
     facts = facts_of(schema, recipe, epsilon, records, size, SecureSampler(), shuffled=shuffled)
     return settle(recipe.promise, facts)

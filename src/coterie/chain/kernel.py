@@ -21,9 +21,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.mechanism import Mechanism
-from coterie.chain.noise.sampler import Sampler
+from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.partition.clustering import Clustering, attach
-from coterie.chain.synthesis.synthesis import Synthesis
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
@@ -71,22 +70,16 @@ class Noisy:
         return values
 
 
-def record_values(
-    noisy: Mapping[str, Noisy],
-    columns: Mapping[str, Column],
-    synthesis: Synthesis | None,
-    epsilon: Fraction,
-    sampler: Sampler,
-) -> dict[str, NDArray[Any]]:
-    """Every row's number or code, attribute by attribute: of its cluster, or drawn anew.
-
-    Synthetic rows come from the noisy distributions, and from the dependence between attributes that `epsilon` pays for.
-    """
-    if synthesis is None:
-        return {name: column.attached() for name, column in noisy.items()}
-    marginals = {name: column.released for name, column in noisy.items()}
-    ranks = synthesis.ranks(columns, marginals, epsilon, sampler)
-    return {name: column.at_ranks(ranks[name]) for name, column in noisy.items()}
+def record_values(noisy: Mapping[str, Noisy], *, lists: bool, sampler: Sampler) -> dict[str, NDArray[Any]]:
+    """Every row's number or code: of its cluster, or, for lists, each attribute in a random order of its own."""
+    if not lists:
+        return {name: one.attached() for name, one in noisy.items()}
+    return {
+        name: one.at_ranks(
+            shuffled_order(sampler, len(one.column.position), f"{name}: order of the synthetic rows")
+        )
+        for name, one in noisy.items()
+    }
 
 
 def released_table(

@@ -18,7 +18,15 @@ from rich.markup import escape
 from sqlalchemy import Connection
 from typer import Argument, Option
 
-from coterie.cli.aggregator_administration import invitations, owners, rotate
+from coterie.cli.aggregator_administration import (
+    Database,
+    Folder,
+    backup_command,
+    invitations,
+    owners,
+    restore_command,
+    rotate,
+)
 from coterie.cli.federation_output import AGGREGATOR, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
 from coterie.cli.output import console, print_json, say
@@ -52,10 +60,8 @@ app.add_typer(owners, name="owners")
 app.add_typer(invitations, name="invitations")
 app.add_typer(rotate, name="rotate")
 
-Folder = Annotated[Path, Argument(metavar="FOLDER", help="The aggregator's folder, made by `init`.")]
-Database = Annotated[
-    str | None, Option(envvar="COTERIE_DATABASE", help="postgresql://… instead of SQLite in the folder.")
-]
+app.command("backup")(backup_command)
+app.command("restore")(restore_command)
 StudyName = Annotated[
     str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
 ]
@@ -249,14 +255,12 @@ def _changing(folder: Path, database: str | None, study: str) -> Iterator[tuple[
 def cancel_command(
     folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
 ) -> None:
-    """End a study that is not being assembled yet. What owners have spent stays spent.
+    """End a study that is not released yet. What owners have spent stays spent.
 
     Example: coterie aggregator study cancel ./aggregator 5f2c81
     """
     with _changing(folder, database, study) as (connection, row):
-        # While it assembles, an end would come too late; unless that is just what does not work.
-        stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
-        state = StudyState.FAILED if stuck else StudyState.CANCELLED
+        state = StudyState.FAILED if row.state is StudyState.ASSEMBLING else StudyState.CANCELLED
         move_study(connection, row, state, reason="cancelled by the administrator")
     say({"study": row.id, "state": state.value}, f"Cancelled {row.id[:12]}.", as_json=as_json)
 

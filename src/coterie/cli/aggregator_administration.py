@@ -1,13 +1,15 @@
-"""coterie aggregator owners, invitations, rotate: who takes part, and which secrets are in use."""
+"""coterie aggregator owners, invitations, rotate, backup, restore: who takes part, secrets, copies."""
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
+from sqlalchemy import Connection
 from typer import Argument, Option
 
 from coterie.cli.options import AsJson
@@ -23,6 +25,7 @@ from coterie.federation.aggregator.administration import (
     use_next_tls,
 )
 from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.backup import backup_aggregator, restore_aggregator
 from coterie.federation.secrets.keys import fingerprint
 from coterie.federation.storage.parties import note
 
@@ -35,6 +38,16 @@ Database = Annotated[
     str | None, Option(envvar="COTERIE_DATABASE", help="postgresql://… instead of SQLite in the folder.")
 ]
 OwnerName = Annotated[str, Argument(metavar="OWNER", help="The owner's name.")]
+
+
+@contextmanager
+def writing(folder: Path, database: str | None) -> Iterator[Connection]:
+    """One transaction beside a running `serve`."""
+    with (
+        closing(Aggregator.open(folder, database)) as aggregator,
+        aggregator.database.writing() as connection,
+    ):
+        yield connection
 
 
 @owners.command("list")
@@ -55,18 +68,6 @@ def list_command(folder: Folder, database: Database = None, as_json: AsJson = Fa
     console.print(table_of(rows, ("owner", "state", "fingerprint", "enrolled", "last seen")))
 
 
-def _change(folder: Path, database: str | None, owner: str, word: str, as_json: bool) -> None:
-    with (
-        closing(Aggregator.open(folder, database)) as aggregator,
-        aggregator.database.writing() as connection,
-    ):
-        if word == "removed":
-            remove(connection, owner)
-        else:
-            suspend(connection, owner, suspended=word == "suspended")
-    say({"owner": owner, "state": word}, f"{escape(owner)} is {word}.", as_json=as_json)
-
-
 @owners.command("suspend")
 def suspend_command(
     folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
@@ -75,7 +76,9 @@ def suspend_command(
 
     Example: coterie aggregator owners suspend ./aggregator hospital-a
     """
-    _change(folder, database, owner, "suspended", as_json)
+    with writing(folder, database) as connection:
+        suspend(connection, owner, suspended=True)
+    say({"owner": owner, "state": "suspended"}, f"{escape(owner)} is suspended.", as_json=as_json)
 
 
 @owners.command("resume")
@@ -86,7 +89,9 @@ def resume_command(
 
     Example: coterie aggregator owners resume ./aggregator hospital-a
     """
-    _change(folder, database, owner, "active", as_json)
+    with writing(folder, database) as connection:
+        suspend(connection, owner, suspended=False)
+    say({"owner": owner, "state": "active"}, f"{escape(owner)} is active.", as_json=as_json)
 
 
 @owners.command("remove")
@@ -97,7 +102,9 @@ def remove_command(
 
     Example: coterie aggregator owners remove ./aggregator hospital-a
     """
-    _change(folder, database, owner, "removed", as_json)
+    with writing(folder, database) as connection:
+        remove(connection, owner)
+    say({"owner": owner, "state": "removed"}, f"{escape(owner)} is removed.", as_json=as_json)
 
 
 @invitations.command("list")
@@ -131,10 +138,7 @@ def cancel_invitations_command(
 
     Example: coterie aggregator invitations cancel ./aggregator hospital-a
     """
-    with (
-        closing(Aggregator.open(folder, database)) as aggregator,
-        aggregator.database.writing() as connection,
-    ):
+    with writing(folder, database) as connection:
         count = cancel_invitations(connection, owner)
     say({"cancelled": count}, f"Cancelled {count}.", as_json=as_json)
 
@@ -145,16 +149,10 @@ def token_command(folder: Folder, database: Database = None, as_json: AsJson = F
 
     Example: coterie aggregator rotate token ./aggregator
     """
-    with (
-        closing(Aggregator.open(folder, database)) as aggregator,
-        aggregator.database.writing() as connection,
-    ):
+    with writing(folder, database) as connection:
         token = rotate_token(connection, "rotated")
-    say(
-        {"status_token": token},
-        f"The new token is [bold]{escape(token)}[/]. It is shown only now.",
-        as_json=as_json,
-    )
+    told = f"The new token is [bold]{escape(token)}[/]. It is shown only now."
+    say({"status_token": token}, told, as_json=as_json)
 
 
 @rotate.command("key")
@@ -188,12 +186,39 @@ def tls_command(
     Example: coterie aggregator rotate tls ./aggregator
     """
     with closing(Aggregator.open(folder, database)) as aggregator:
-        if use:
-            use_next_tls(aggregator)
-            told = "In place. Start `coterie aggregator serve` anew."
-        else:
-            rotate_tls(aggregator)
-            told = (
-                "Announced. When every owner has been seen since (`owners list`), run this again with --use."
-            )
+        (use_next_tls if use else rotate_tls)(aggregator)
+    announced = "Announced. When every owner has been seen since (`owners list`), run this again with --use."
+    told = "In place. Start `coterie aggregator serve` anew." if use else announced
     say({"state": "in use" if use else "announced"}, told, as_json=as_json)
+
+
+def backup_command(
+    folder: Folder,
+    output: Annotated[Path, Argument(metavar="OUTPUT", help="A new folder for the copy.")],
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy keys, database, parts and releases as they stand at one moment. `serve` may go on meanwhile.
+
+    The copy holds private keys: keep it like the folder itself. A PostgreSQL database is copied too, as SQLite.
+
+    Example: coterie aggregator backup ./aggregator /backup/2026-11-19
+    """
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        backup_aggregator(aggregator, output)
+    say({"backup": str(output)}, f"Copied to [bold]{escape(str(output))}[/].", as_json=as_json)
+
+
+def restore_command(
+    backup: Annotated[Path, Argument(metavar="BACKUP", help="A folder that `backup` made.")],
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="A new folder for the aggregator.")],
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an aggregator of a copy. Owners notice that it is older than what they remember, and say so.
+
+    Example: coterie aggregator restore /backup/2026-11-19 ./aggregator
+    """
+    restore_aggregator(backup, folder, database)
+    told = f"Restored. Next: coterie aggregator serve {escape(str(folder))}"
+    say({"folder": str(folder)}, told, as_json=as_json)

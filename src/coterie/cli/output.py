@@ -12,11 +12,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from coterie.errors import CoterieError
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+# Names and reasons may be written by other parties: nothing of theirs steers a terminal.
+_STEERING = dict.fromkeys(
+    (*range(9), *range(11, 32), *range(127, 160), *range(8234, 8239), *range(8294, 8298)), "�"
+)
+
+
+class _Console(Console):
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(text.translate(_STEERING), **options)
+
+
+console = _Console(highlight=False)
+errors = _Console(stderr=True, highlight=False)
 
 # Okabe–Ito colours, told apart by colour-blind readers; the word is always printed too.
 STATUS_STYLE = {

@@ -19,9 +19,12 @@ from coterie.cli.output import console, errors, print_json, say
 from coterie.cli.owner_identity import (
     CaBundle,
     HomeFolder,
+    acting,
+    backup_command,
     leave_command,
     owner_client,
     recover_command,
+    restore_command,
     rotate_command,
     trust_command,
 )
@@ -254,12 +257,10 @@ def run_command(
         if as_json:
             print(json.dumps({"event": event, "study": study, "text": text}), flush=True)
         else:
-            console.print(f"{escape(event):12} {study[:12] if study else '':12}  {escape(text)}")
+            line = " ".join(text.split())  # whatever the aggregator wrote: one line per event
+            console.print(f"{escape(event):12} {study[:12] if study else '':12}  {escape(line)}")
 
-    with (
-        opened.running() as (session, previous),
-        owner_client(opened, ca_bundle, session, previous) as client,
-    ):
+    with acting(opened, ca_bundle) as client:
         try:
             Agent(opened, client, say, unattended=unattended).run(once=once, until_done=until_done)
         except KeyboardInterrupt:
@@ -317,10 +318,5 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
         console.print(f"Seal: {diary[-1]['seal']}")
 
 
-for name, do in (
-    ("recover", recover_command),
-    ("rotate", rotate_command),
-    ("trust", trust_command),
-    ("leave", leave_command),
-):
-    app.command(name)(do)
+for do in (recover_command, rotate_command, trust_command, leave_command, backup_command, restore_command):
+    app.command(do.__name__.removesuffix("_command"))(do)

@@ -1,7 +1,9 @@
-"""coterie owner recover, rotate, trust, leave: who this owner is, whom it knows, and what it had spent."""
+"""coterie owner recover, rotate, trust, leave, backup, restore: who this owner is, whom it knows, what it had spent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +14,7 @@ from typer import Argument, Option
 
 from coterie.cli.options import AsJson
 from coterie.cli.output import say
+from coterie.federation.backup import backup_owner, restore_owner
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.holding import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
@@ -45,6 +48,13 @@ def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", rep
     )
 
 
+@contextmanager
+def acting(home: OwnerHome, ca_bundle: Path | None) -> Iterator[Client]:
+    """As the one process that acts in this folder."""
+    with home.running() as names, owner_client(home, ca_bundle, *names) as client:
+        yield client
+
+
 def recover_command(
     home: HomeFolder,
     population: Annotated[
@@ -58,10 +68,7 @@ def recover_command(
     Example: coterie owner recover --home ./owner
     """
     opened = OwnerHome.open(home)
-    with (
-        opened.running() as (session, previous),
-        owner_client(opened, ca_bundle, session, previous) as client,
-    ):
+    with acting(opened, ca_bundle) as client, opened.still():
         charged = recover(opened, client, population)
     told = f"Charged {len(charged)} again; this owner can run."
     say({"owner": opened.owner, "charged": charged}, told, as_json=as_json)
@@ -75,7 +82,7 @@ def rotate_command(home: HomeFolder, ca_bundle: CaBundle = None, as_json: AsJson
     Example: coterie owner rotate --home ./owner
     """
     opened = OwnerHome.open(home)
-    with opened.running() as (session, previous):
+    with opened.running() as (session, previous), opened.still():
         keys = rotate_keys(
             opened, lambda keys: owner_client(replace(opened, keys=keys), ca_bundle, session, previous)
         )
@@ -119,12 +126,41 @@ def leave_command(
     opened = OwnerHome.open(home)
     if not yes:
         typer.confirm(f"Leave {opened.url} as {opened.owner}? This cannot be undone.", abort=True)
-    with (
-        opened.running() as (session, previous),
-        owner_client(opened, ca_bundle, session, previous) as client,
-    ):
+    with acting(opened, ca_bundle) as client:
         client.post("/v1/leave")
     for study in held_studies(opened):
         give_back(opened, study)
     opened.journal.note("left")
     say({"owner": opened.owner, "state": "left"}, "Left.", as_json=as_json)
+
+
+def backup_command(
+    output: Annotated[Path, Argument(metavar="OUTPUT", help="A new folder for the copy.")],
+    home: HomeFolder,
+    as_json: AsJson = False,
+) -> None:
+    """Copy keys, diary, ledger and finished parts as they stand at one moment. `run` may go on meanwhile.
+
+    The copy holds private keys: keep it like the folder itself. Your table is not in it.
+
+    Example: coterie owner backup /backup/2026-11-19 --home ./owner
+    """
+    elsewhere = backup_owner(OwnerHome.open(home), output)
+    told = [f"Copied to [bold]{escape(str(output))}[/]."]
+    if elsewhere:
+        told.append(f"These ledgers stand elsewhere; copy them too: {escape(', '.join(elsewhere))}")
+    say({"backup": str(output), "ledgers_elsewhere": elsewhere}, *told, as_json=as_json)
+
+
+def restore_command(
+    backup: Annotated[Path, Argument(metavar="BACKUP", help="A folder that `backup` made.")],
+    home: HomeFolder,
+    as_json: AsJson = False,
+) -> None:
+    """Make an owner's folder of a copy, at the path where it stood. Then `recover` charges what was spent since.
+
+    Example: coterie owner restore /backup/2026-11-19 --home ./owner
+    """
+    restore_owner(backup, home)
+    told = f"Restored. Next: coterie owner recover --home {escape(str(home))}"
+    say({"home": str(home)}, told, as_json=as_json)

@@ -164,8 +164,8 @@ def _notes_of_an_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        for note in getattr(interrupt, "__notes__", ()):
-            note(note, to=errors)
+        for words in getattr(interrupt, "__notes__", ()):
+            note(words, to=errors)
         raise
 
 
@@ -188,7 +188,7 @@ class _Bars(Progress):
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed:,.1f}/{task.total:,} {task.fields[unit]}"),
+            TextColumn("{task.percentage:.0f} %"),
             TimeElapsedColumn(),
             TextColumn("left:"),
             TimeRemainingColumn(),
@@ -198,8 +198,7 @@ class _Bars(Progress):
 
     def show(self, what: str, done: float, total: float) -> None:
         if what not in self._tasks_by_name:
-            unit = "rows" if what == "Writing" else "attributes"
-            self._tasks_by_name[what] = self.add_task(what, unit=unit)
+            self._tasks_by_name[what] = self.add_task(what)
         self.update(self._tasks_by_name[what], completed=done, total=total)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._version import __version__
+from coterie.chain.synthesis.enforcement import RowRules
 from coterie.comparison.engine import Block, Trials, run_cells
 from coterie.comparison.grid import Cell, Grid, Skipped
 from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
@@ -220,4 +221,5 @@ def _work(
         return ()
     if pays_for_bounds(schema):
         return run_paid_cells(checked, original, schema, cells, trials)
-    return run_cells(SortedTable(checked.columns, original), cells, trials)
+    rules = RowRules.of(schema, checked.columns)
+    return run_cells(SortedTable(checked.columns, original, rules), cells, trials)

@@ -85,18 +85,17 @@ class Trials:
 
 @dataclass(frozen=True)
 class ShareOut:
-    """ε of every attribute; the rest goes to the dependence between them. Worked out once for methods that share alike."""
+    """ε of every attribute. Worked out once for methods that share alike."""
 
     weights: Mapping[str, Fraction]
     _known: dict[tuple[int, int, bool], Shares] = field(default_factory=dict)
 
     def __call__(self, epsilon: Fraction, method: Method) -> Shares:
         """The same object for methods that share ε out alike."""
-        total = epsilon - method.dependence(epsilon, len(self.weights))
-        key = (*total.as_integer_ratio(), method.splits_budget)  # hashing a fraction takes a modular power
+        key = (*epsilon.as_integer_ratio(), method.splits_budget)  # hashing a fraction takes a modular power
         if key not in self._known:
             self._known[key] = (
-                split(total, self.weights) if method.splits_budget else dict.fromkeys(self.weights, epsilon)
+                split(epsilon, self.weights) if method.splits_budget else dict.fromkeys(self.weights, epsilon)
             )
         return self._known[key]
 
@@ -118,7 +117,7 @@ class Section:
     @property
     def synthetic(self) -> bool:
         """All methods of a section draw their rows, or none does."""
-        return self.cells[0][1].synthesis is not None
+        return self.cells[0][1].lists
 
     def run(self, names: tuple[str, ...], spread: Callable[..., Iterable[None]] = map) -> None:
         """A batch of columns through the kernel, for every cell and run. `spread` maps, perhaps over threads."""
@@ -225,7 +224,7 @@ def run_cells(
             each = shares or share_out(cell.epsilon, method)
             yield _whole_table(table, cell, method.whole_table, each, trials)
             continue
-        key = (cell.k, method.grouping.name, method.synthesis is not None)
+        key = (cell.k, method.grouping.name, method.lists)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
     long = {
@@ -255,10 +254,13 @@ def _whole_table(table: SortedTable, cell: Cell, whole: WholeTable, shares: Shar
     """A method that models the whole table shares nothing between runs: noise decides what it reads next."""
     shape = (1, trials.runs, len(table.columns))
     found = {measure.name: np.full(shape, np.nan) for measure in trials.measures}
-    budget = Budget(cell.epsilon, dict(shares), Fraction(0))
+    derived = table.rules.rules.derived if table.rules is not None else frozenset()
+    columns = {name: column for name, column in table.columns.items() if name not in derived}
+    parts = split(sum(shares.values(), Fraction(0)), {name: shares[name] for name in columns})
+    budget = Budget(cell.epsilon, dict(parts))
     for run in range(trials.runs):
         sampler = SeededSampler(trials.seed + run)
-        drawn = synthesised(whole, table.columns, table.records, budget, sampler)[0].values
+        drawn = synthesised(whole, columns, table.records, budget, sampler, rules=table.rules)[0].values
         for line, (name, column) in enumerate(table.columns.items()):
             alone = EACH_ALONE.prepare([column], 1)(column)
             seen = table.clusters((name,), EACH_ALONE, [alone])

@@ -79,8 +79,8 @@ class Grid:
         for method in map(get_method, self.methods):
             if method.public_k is not None:
                 for epsilon in epsilons:
-                    share = (epsilon - method.dependence(epsilon, attributes)) / attributes
-                    cells[Cell(method.name, method.check_k(None, records, share), epsilon)] = None
+                    k = method.check_k(None, records, epsilon / attributes)
+                    cells[Cell(method.name, k, epsilon)] = None
             usual = () if method.public_k is not None else (max(method.minimum_k, math.isqrt(records)),)
             for k in (method.fixed_k,) if method.fixed_k else self.ks or usual:
                 try:

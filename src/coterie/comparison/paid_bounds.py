@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import Paid, check_price, pay_for_bounds
+from coterie.chain.synthesis.enforcement import RowRules
 from coterie.comparison.engine import Block, ShareOut, Shares, Trials, run_cells
 from coterie.comparison.grid import Cell, Skipped
 from coterie.comparison.shared_work import SortedTable, of_run
@@ -78,7 +80,8 @@ def run_paid_cells(
     for shares, members in alike.values():
         samplers = [SeededSampler(trials.seed + run) for run in range(trials.runs)]
         paid = [pay_for_bounds(checked, schema, shares, sampler) for sampler in samplers]
-        for work, whole in ((_one_by_one, False), (_together, True)):
+        together = partial(_together, RowRules.of(schema, checked.columns))
+        for work, whole in ((_one_by_one, False), (together, True)):
             some = [cell for cell in members if _as_a_whole(get_method(cell.method)) is whole]
             if some:
                 yield Block(tuple(some), work(checked, original, paid, some, trials))
@@ -121,13 +124,18 @@ def _one_by_one(
 
 
 def _together(
-    checked: Checked, originals: Columns, paid: Sequence[Paid], cells: Sequence[Cell], trials: Trials
+    rules: RowRules | None,
+    checked: Checked,
+    originals: Columns,
+    paid: Sequence[Paid],
+    cells: Sequence[Cell],
+    trials: Trials,
 ) -> Values:
     """Groups over all attributes change with the bounds: run by run."""
     names = list(checked.columns)
     found = _empty(cells, names, trials)
     for run, bounds in enumerate(paid):
-        table = SortedTable(bounds.checked.columns, originals)
+        table = SortedTable(bounds.checked.columns, originals, rules)
         alone = replace(trials, runs=1, seed=trials.seed + run)
         for block in run_cells(table, cells, alone, shares=bounds.left):
             _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))

@@ -12,12 +12,12 @@ from typing import Any
 
 from coterie.comparison.invented import trial_schema
 from coterie.comparison.trial import PromiseStrength, RecommendedRelease, Trial
-from coterie.errors import CoterieError, ParameterError, nearest
+from coterie.errors import CoterieError, ParameterError, enumerated, nearest
 from coterie.evaluation.measure import DESTROYED
 from coterie.methods import get_method, list_methods
 from coterie.methods.guarantee import Status
 from coterie.promise.posterior import DP
-from coterie.promise.terms import forecast
+from coterie.promise.terms import forecast, linking_columns
 from coterie.schema.attributes import Role, Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, brief, parse_epsilon
@@ -216,7 +216,7 @@ def _tried(
         if known is not Status.PROVED and known not in accepted:
             avoid[name] = f"{known.value}: {about['why']}"
             continue
-        if rows_only and method.synthesis is not None:
+        if rows_only and method.lists:
             avoid[name] = "sorted lists of single columns, not rows"
             continue
         k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))
@@ -301,9 +301,13 @@ def _notes(
         )
     kept = trial.described.with_role(Role.KEEP)
     if kept:
-        notes.append(
-            f"No promise covers {kept[0].name}, which is kept as it is: protect it, or leave it out."
-        )
+        names = enumerated([attribute.name for attribute in kept])
+        notes.append(f"No promise covers {names}: kept as it is. Protect it, or leave it out.")
+        if linking := linking_columns(trial.described, trial.records):
+            notes.append(
+                f"Equal values of {enumerated(linking)} probably mark the rows of one household or person: as far as the "
+                "schema says, few rows share one. Protect or drop such a column, or declare its few labels."
+            )
     unit = trial.schema.unit
     if unit is None:
         notes.append(

@@ -33,6 +33,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
@@ -141,8 +142,13 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
-    weights, said = raking.weights_for(schema, margins, {name: found for name, (found, _) in results.items()})
+    weights: Floats | None = None
+    said: tuple[str, ...] = ()
     if schema.raked is not None:
+        drawn = {name: values for name, (values, _) in results.items()}
+        rows_drawn = len(next(iter(drawn.values())))
+        raked = raking.RakedWeights.of(schema, margins, [raking.Combinations.of(margins, drawn, rows_drawn)])
+        weights, said = raked.rows(drawn, rows_drawn), raked.said
         arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
     released = released_table(schema, arrays, checked.kept)
     order = shuffled_order(sampler, released.num_rows) if shuffle else None
@@ -196,7 +202,7 @@ def _by_column(
     """Values (None once forgotten) and the released array of each attribute: grouped, made noisy, put on rows."""
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
-    forget = forget and recipe.synthesis is None  # which reads all columns again
+    forget = forget and not recipe.lists  # which are as long as their columns
     if forget:
         checked = checked.without_records()
 
@@ -217,10 +223,10 @@ def _by_column(
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
-        if recipe.synthesis is None:
+        if not recipe.lists:
             return dict(zip(names, pool.map(attached, names), strict=True))
         lists = dict(zip(names, pool.map(noisy, names), strict=True))
-    drawn = record_values(lists, checked.columns, recipe.synthesis, budget.dependence, sampler)
+    drawn = record_values(lists, lists=True, sampler=sampler)
     return {name: (values, checked.columns[name].restore(values)) for name, values in drawn.items()}
 
 
@@ -266,7 +272,7 @@ def repeated(
     def release(seed: int) -> pa.Table:
         sampler = SeededSampler(seed)
         noisy = {name: one.noisy(budget.shares[name], sampler) for name, one in grouped.items()}
-        drawn = record_values(noisy, checked.columns, recipe.synthesis, budget.dependence, sampler)
+        drawn = record_values(noisy, lists=recipe.lists, sampler=sampler)
         arrays = {name: (c.restore(drawn[name]), c.field) for name, c in checked.columns.items()}
         released = released_table(schema, arrays, checked.kept)
         return released.take(pa.array(shuffled_order(sampler, checked.records))) if shuffle else released

@@ -162,11 +162,6 @@ def refuse_together(schema: Schema) -> None:
         raise ParameterError(
             "Private bounds are found in memory only.", "Declare bounds, or leave out --memory and --engine."
         )
-    if schema.totals is not None:
-        raise ParameterError(
-            "Weights that add up to `totals` are made in memory only: all rows must be seen together.",
-            "Leave out --memory and --engine.",
-        )
     if schema.unit is not None:
         raise ParameterError(
             "A schema with a unit is protected in memory only: the rows of one unit must be seen together.",

@@ -18,6 +18,8 @@ import numpy as np
 from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats, Whole
+from coterie.schema.attributes import AttributeType
+from coterie.schema.document import shown_bound
 from coterie.table.columns.column import Column, NumericColumn, present
 
 Weights = tuple[Floats | None, Floats | None]  # of the original's records and of the release's
@@ -66,6 +68,8 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
     if listed is not None and listed.labels is not None:  # ranks of labels
         labels = listed.labels
         shown = [str(labels[min(int(cut), len(labels) - 1)]) for cut in cuts]
+    elif column.attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        shown = [shown_bound(float(cut), column.attribute.type) for cut in cuts]
     else:
         shown = [f"{cut:,.4g}" for cut in cuts]
     if not shown:

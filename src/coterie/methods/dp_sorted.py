@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from coterie.chain.mechanism.categorical import SortedLabels
 from coterie.chain.mechanism.numeric import SortedCentroids
-from coterie.chain.synthesis.synthesis import Independent
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.promises import NOTHING_TO_LINK, proved_dp, public_k
@@ -34,6 +33,6 @@ METHOD = Method(
     ),
     attack=NOTHING_TO_LINK,
     rank=20,
-    synthesis=Independent(),
+    lists=True,
     public_k=public_k,
 )

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.chain.partition._mdav_index import check_points
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.partition.mdav import mdav, mdav_mixed
 from coterie.chain.partition.univariate import cut, equal_cut, individual_ranking, optimal_univariate, ranks
-from coterie.errors import DataError, SchemaError
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality_order
 from coterie.table.columns.column import CategoryColumn, Column
@@ -138,26 +136,9 @@ def position(columns: Sequence[Column]) -> Floats:
 
 def distance_from_corner(points: Floats, lower: Floats, upper: Floats) -> Floats:
     """Squared, to the corner `lower`, in units of the domain: groups are cut from the order of it."""
-    matrix = check_points(points)
-    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-    attributes = matrix.shape[1]
-    if low.shape != (attributes,) or high.shape != (attributes,):
-        raise SchemaError(
-            "The bounds do not fit the points.", "Give a lower and an upper bound per attribute."
-        )
-    width = high - low
-    if not (np.isfinite(width).all() and (width > 0).all()):
-        raise SchemaError(
-            "A domain is empty or unbounded.", "Declare finite bounds, the lower below the upper one."
-        )
-    if ((matrix < low) | (matrix > high)).any():
-        raise DataError(
-            "Values lie outside the declared bounds.",
-            "Clip them to the bounds first, or widen the bounds.",
-        )
-    squared = np.zeros(len(matrix))
-    for j in range(attributes):  # one order of summation, whatever NumPy's pairwise sums would do
-        squared += ((matrix[:, j] - low[j]) / width[j]) ** 2
+    squared = np.zeros(len(points))
+    for j in range(points.shape[1]):  # one order of summation, whatever NumPy's pairwise sums would do
+        squared += ((points[:, j] - lower[j]) / (upper[j] - lower[j])) ** 2
     return squared
 
 

@@ -63,6 +63,7 @@ class Facts:
     households: tuple[
         str, ...
     ] = ()  # identifiers that are named like those of a unit, where the schema has none
+    linking: tuple[str, ...] = ()  # kept columns whose values may tell which rows belong to one household
     gaps: tuple[str, ...] = ()  # protected attributes of which missing is an outcome
     rules: tuple[str, ...] = ()  # of the schema, edit rules and what is not applicable
     rules_hold: bool = False  # whether every released row satisfies them

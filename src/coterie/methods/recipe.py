@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import cast
 
 from coterie.chain.mechanism import Described, Mechanism
-from coterie.chain.synthesis.synthesis import Synthesis
 from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
@@ -41,7 +40,7 @@ class Method:
     fixed_k: int | None = None
     adds_noise: bool = True  # False: no ε describes it, and no ledger can record it
     splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
-    synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
+    lists: bool = False  # of single columns, each in a random order of its own: rows mean nothing
     whole_table: WholeTable | None = None  # all attributes are measured and modelled together
     public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
     # q clusters → between which multiples of ε the list of centroids costs, where the method counts one
@@ -57,7 +56,7 @@ class Method:
     @property
     def synthetic(self) -> bool:
         """Whether rows stand for nobody."""
-        return self.synthesis is not None or self.whole_table is not None
+        return self.lists or self.whole_table is not None
 
     def measured(self, schema: Schema) -> tuple[Attribute, ...]:
         """The protected attributes whose values are read. Rows that are drawn have their derived ones computed."""
@@ -107,11 +106,6 @@ class Method:
                 "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`, and no "
                 "`not_applicable`.",
             )
-
-    def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:
-        """The part of ε that goes to the dependence between attributes, where rows are synthetic."""
-        part = self.whole_table or self.synthesis
-        return epsilon * part.share(attributes) if part else Fraction(0)
 
     def check_k(self, k: int | None, records: int, epsilon: Fraction | None = None) -> int:
         """The k to use, or a sentence about why it is impossible. `epsilon` is the mean share of an attribute."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
@@ -18,6 +18,21 @@ from coterie.schema.attributes import AttributeType, Missing, Order, Outside, Ro
 from coterie.schema.domain import Frozen
 
 _EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
+
+
+class _Extended(Frozen):
+    """Entries in `later` were not there from the first. At their default they are absent: older ones keep their bytes."""
+
+    later: ClassVar[tuple[str, ...]] = ()
+
+    def left_out(self) -> set[str]:
+        return {name for name in self.later if getattr(self, name) == type(self).model_fields[name].default}
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = write(self)
+        absent = self.left_out()
+        return {name: value for name, value in content.items() if name not in absent}
 
 
 class Digest(Frozen):
@@ -48,19 +63,11 @@ class CertifiedClusters(Frozen):
     sizes: tuple[ClusterSizes, ...] | None
 
 
-class _Origin(Frozen):
-    """Entries that certificates had not from the first are absent, not null: older ones keep their signed bytes."""
+class _Origin(_Extended):
+    later = ("from_data", "public_because")
 
     from_data: tuple[str, ...] | None = None
     public_because: str | dict[str, str] | None = None
-
-    @model_serializer(mode="wrap")
-    def _as_signed(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
-        return {name: value for name, value in content.items() if value is not None or name not in _LATER}
-
-
-_LATER = frozenset(_Origin.model_fields)
 
 
 class Bounds(_Origin):
@@ -89,7 +96,9 @@ class CertifiedLabels(_Origin):
     sha256: str | None = None  # of the tree of labels, in its canonical form
 
 
-class CertifiedAttribute(Frozen):
+class CertifiedAttribute(_Extended):
+    later = ("rho", "recoded")
+
     name: str
     role: Role
     type: AttributeType
@@ -104,49 +113,37 @@ class CertifiedAttribute(Frozen):
     missing_marks: tuple[str, ...] = ()
     imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
-    recoded: str | None = (
-        None  # how every value was made coarser first; type, domain and categories are those after it
-    )
-
-    @model_serializer(mode="wrap")
-    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_later(write(self))
+    # How every value was made coarser first; type, domain and categories are those after it.
+    recoded: str | None = None
 
 
-class Dependence(Frozen):
+class Dependence(_Extended):
     """Synthetic rows: how the attributes hang together, and what that cost. With the attributes' parts it makes the whole.
 
     In ρ where noise is counted in it: parts of ρ add up, parts of ε do not.
     """
 
+    later = ("rho",)
+
     mechanism: str
     epsilon: str | None
     rho: str | None = None
 
-    @model_serializer(mode="wrap")
-    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_later(write(self))
 
-
-class NumberOfRows(Frozen):
+class NumberOfRows(_Extended):
     """With a privacy unit the number of rows is private: `found` was measured, and what that cost is part of the whole."""
+
+    later = ("rho",)
 
     found: int = Field(ge=1)
     mechanism: str
     epsilon: str | None
     rho: str | None = None
 
-    @model_serializer(mode="wrap")
-    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_later(write(self))
 
+class CertifiedPromise(_Extended):
+    later = ("beside", "delta", "rho", "unit", "relation", "rows_per_unit", "policy")
 
-def _without_later(content: dict[str, Any]) -> dict[str, Any]:
-    """Certificates from before these were named keep their canonical form, and so their signature."""
-    return {n: value for n, value in content.items() if n not in ("rho", "recoded") or value is not None}
-
-
-class CertifiedPromise(Frozen):
     model: str
     value: str
     status: Literal["proved", "bounded", "conditional", "heuristic", "refuted", "none"]
@@ -166,14 +163,8 @@ class CertifiedPromise(Frozen):
     rows_per_unit: int = Field(default=1, ge=1)
     policy: Literal["truncate", "refuse"] | None = None
 
-    @model_serializer(mode="wrap")
-    def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Certificates from before there were these entries keep their canonical form, and so their signature."""
-        content: dict[str, Any] = write(self)
-        if self.unit is None:
-            content.pop("rows_per_unit", None)
-        later = ("beside", "delta", "rho", "unit", "relation", "policy")
-        return {name: value for name, value in content.items() if value or name not in later}
+    def left_out(self) -> set[str]:
+        return super().left_out() - ({"rows_per_unit"} if self.unit is not None else set())
 
 
 class Multiplier(Frozen):
@@ -196,7 +187,7 @@ class Signature(Frozen):
     value: str
 
 
-class Signable(Frozen):
+class Signable(_Extended):
     """A certificate that its issuer can sign: its file, and the bytes under the signature."""
 
     def to_json(self) -> str:
@@ -237,6 +228,8 @@ class Certificate(Signable):
 
     model_config = ConfigDict(json_schema_extra=lambda schema: schema.pop("description", None))
 
+    later = ("number_of_rows", "rules")
+
     coterie_certificate: Literal[1] = 1
     tool: str
     issued: str
@@ -259,12 +252,6 @@ class Certificate(Signable):
     notes: tuple[str, ...]
     release: CertifiedRelease
     signature: Signature | None = None
-
-    @model_serializer(mode="wrap")
-    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = write(self)
-        later = ("number_of_rows", "rules")
-        return {name: value for name, value in content.items() if value or name not in later}
 
     def __repr__(self) -> str:
         promise = self.guarantee

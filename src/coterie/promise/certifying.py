@@ -98,8 +98,12 @@ def _noise(method: Method, sampler: Sampler, facts: Facts) -> str:
 
 
 def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence | None:
-    part = method.whole_table or method.synthesis
-    return None if part is None else Dependence(mechanism=part.stages, **_part(epsilon, facts))
+    if not method.synthetic:
+        return None
+    stages = "every attribute in a random order of its own"
+    return Dependence(
+        mechanism=method.whole_table.stages if method.whole_table else stages, **_part(epsilon, facts)
+    )
 
 
 def _number_of_rows(counting: Fraction, facts: Facts) -> NumberOfRows | None:
@@ -239,7 +243,14 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
-    if weights := [name for name in facts.kept if is_weight(parts(name))]:
+    weights = [name for name in facts.kept if is_weight(parts(name))]
+    if linking := [name for name in facts.linking if name not in weights]:
+        notes.append(
+            f"{', '.join(linking)}: released untouched, with so many possible values that equal ones probably mark the rows "
+            "of one household or person, and that whoever knows a value finds its row; protect or drop such a column, or "
+            "declare its few labels"
+        )
+    if weights:
         notes.append(
             f"{', '.join(weights)} looks like a survey weight and is released untouched: rows with equal weights probably "
             "belong to one household"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Attribute, Role, Schema, Source
+from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, Source
 from coterie.schema.codebook import marks_inside
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.schema.survey_words import is_household
@@ -28,13 +29,16 @@ COUNTING = Fraction(
 )  # of a budget that is promised to a unit, for the number of rows, which is private then
 
 
+_SHARED_BY = 10  # rows, on average, below which equal values may mark a household
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """ε, exactly: the whole, each attribute's share, and what the dependence between attributes gets."""
 
     total: Fraction
     shares: dict[str, Fraction]
-    dependence: Fraction
+    dependence: Fraction = Fraction(0)
     delta: Fraction | None = None  # None: pure ε
     # Where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata.
     rho: Fraction | None = None
@@ -50,18 +54,15 @@ class Budget:
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
-        dependence = method.dependence(total, len(weights))
         if schema.unit is not None:
             counting = total * COUNTING
-            whole = cls(total, split(total - counting, weights), dependence)
+            whole = cls(total, split(total - counting, weights))
             whole = replace(whole, rows_per_unit=schema.unit.at_most, counting=counting)
             return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
         if not method.splits_budget:
-            return cls(total, dict.fromkeys(weights, total), dependence)
-        shares = split(total - dependence, weights)
-        if delta is None:
-            return cls(total, shares, dependence)
-        return cls(total, shares, dependence)._with_delta(checked_delta(delta, method, schema))
+            return cls(total, dict.fromkeys(weights, total))
+        whole = cls(total, split(total, weights))
+        return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
 
     def _with_delta(self, delta: Fraction) -> Budget:
         return replace(self, delta=delta, rho=Fraction(str(rho_for(float(self.total), float(delta)))))
@@ -239,6 +240,7 @@ def facts_of(
         sizes_from_data=method.grouping.sizes is None,
         marked=tuple(found for a in schema.protected if (found := _marked_inside(a.in_file))),
         households=() if schema.unit is not None else _households(schema),
+        linking=linking_columns(schema, records),
         gaps=tuple(a.name for a in schema.protected if a.gaps),
         rules=rules.texts,
         rules_hold=method.whole_table is not None,
@@ -266,6 +268,26 @@ def _marked_inside(attribute: Attribute) -> str:
 def _households(schema: Schema) -> tuple[str, ...]:
     """Dropped columns that are named like the number of a household."""
     return tuple(a.name for a in schema.with_role(Role.IDENTIFIER) if is_household(a.name))
+
+
+def linking_columns(schema: Schema, records: int) -> tuple[str, ...]:
+    """Kept columns that may tell which rows belong to one household or person: alone, or all of them together.
+
+    Only declarations and the number of records count: whether there are so many possible values that few rows share one.
+    """
+    possible = {a.name: _possible_values(a) for a in schema.with_role(Role.KEEP)}
+    most = records / _SHARED_BY
+    alone = tuple(name for name, values in possible.items() if values > most)
+    return alone or (tuple(possible) if math.prod(possible.values()) > most else ())
+
+
+def _possible_values(attribute: Attribute) -> float:
+    labels = attribute.categories.labels if attribute.categories is not None else None
+    if attribute.type is AttributeType.BOOLEAN or labels is not None:
+        return len(labels or ("false", "true")) + 1  # a gap is one more
+    if attribute.type in (AttributeType.INTEGER, AttributeType.DATE) and attribute.domain is not None:
+        return attribute.domain.upper - attribute.domain.lower + 2
+    return math.inf
 
 
 def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:

@@ -200,10 +200,9 @@ def _page(
         key_to_errors=key_to_errors(best),
         extra=extra,
         worst_pairs={
-            name: result.details["worst_pairs"]
+            name: line["two-way"].details["worst_pairs"]
             for name, line in extra.items()
-            for result in line.values()
-            if "worst_pairs" in result.details
+            if "two-way" in line and "worst_pairs" in line["two-way"].details
         },
         extra_measures=[get_measure(name) for name in next(iter(extra.values()), {})],
         measures=[get_measure(name) for name in comparison.results.values],

@@ -110,7 +110,7 @@ class Best:
         if status is Status.PROVED:
             if self.guarantee.model != DP:
                 return 2
-            return 1 if get_method(self.cell.method).synthesis is not None else 0
+            return int(get_method(self.cell.method).lists)
         return 3 if status in (Status.BOUNDED, Status.CONDITIONAL) else 5 if status is Status.NONE else 4
 
     @property

@@ -215,11 +215,12 @@ def _attribute(
     role: str,
 ) -> str:
     label = f"    label: {_flow(variable.label)}\n" if variable.label else ""
-    notes = "".join(f"    # {note}\n" for note in (*guess.notes, *_suggested(guess, role)))
+    at_the_bounds = guess.type is not None and guess.type.has_zero  # what is noted of numbers
+    told = (*(() if at_the_bounds else guess.notes), *_suggested(guess, role))
+    notes = "".join(f"    # {note}\n" for note in told)
     if guess.type is None:
         return f"{label}{notes}    role: identifier  # {_FOUND}\n"
     ranged = guess.type.ranged
-    notes = "" if ranged and guess.type.has_zero and not guess.suggestion else notes
     said = f"    role: {role}{f'  # {_FOUND}' if role == 'weight' else ''}\n"
     lines = f"{label}{notes}    type: {guess.type}  # {_FOUND}\n{said}"
     if guess.marks:

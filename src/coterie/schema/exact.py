@@ -15,6 +15,7 @@ Number: TypeAlias = str | int | float | Decimal | Fraction
 
 # Doubles carry these; a p/q or an integer of 400 digits would become 0 or infinity on the way to the noise.
 _PLAIN = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?|[0-9]+/[0-9]+")
+_LONGEST = 1_000  # characters: a text of a million digits would take hours
 _SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
 
 
@@ -37,7 +38,7 @@ def parse_epsilon(epsilon: Number, name: str = "epsilon") -> Fraction:
 
 def _fraction(text: str) -> Fraction:
     # Python would also read 1_0 as ten and digits of every script: too easily a slip, or a trick.
-    if not _PLAIN.fullmatch(text):
+    if len(text) > _LONGEST or not _PLAIN.fullmatch(text):
         raise ValueError
     if "/" in text:
         return Fraction(text)

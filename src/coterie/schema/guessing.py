@@ -30,6 +30,10 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 _UNNAMED = "The file's dictionary does not name every code that occurs: add the others to the labels, or correct the file."
+_DECIMAL_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
+_COMMA_NOTE = (
+    "Numbers with a decimal comma, but other columns have decimal points: write all alike, and draft again."
+)
 _DATE_NOTE = "Looks like dates: write them like 2026-01-31 in the file, and `type: date` here."
 
 
@@ -279,6 +283,9 @@ def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) 
             words=variable.value_labels,
             notes=notes,
         )
+    if pc.all(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py():
+        weight = "weight" if words_of.is_weight(words, variable.label) else ""
+        return Guess(AttributeType.CONTINUOUS, marks=marks, suggestion=weight, notes=(_COMMA_NOTE,))
     if (mixed := _mostly_numbers(words, variable, texts, often, marks)) is not None:
         return mixed
     return _labels(words, texts, often, marks)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from coterie.report import charts
 from coterie.report.figures import Counted, attribute_figure
@@ -73,6 +78,64 @@ def looked(found: dict[str, Any], schema: Schema) -> dict[str, Any]:
 
 def _worst_first(found: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(found["attributes"], key=lambda one: -one["moved"])
+
+
+CELLS = "look-cells.npz"  # in the project's folder: the cell of every row of the last preview
+_EACH = 8  # tables, one for each label of a third column
+_BOLD = 0.03  # from which on a difference of shares stands out
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTable:
+    """Shares of all people, of one label of a third column or of all of them: a line of cells for each row."""
+
+    title: str
+    columns: list[str]
+    lines: list[tuple[str, list[tuple[float, float, bool]]]]  # before, after, whether that is far off
+
+
+def crossed(
+    folder: Path, known: list[dict[str, Any]], asked: Sequence[str], *, weighted: bool
+) -> list[CrossTable]:
+    """The table of two columns before and after; of a third, one for each of its labels."""
+    places = {one["name"]: place for place, one in enumerate(known)}
+    if len({*asked}) != len(asked) or not 2 <= len(asked) <= 3 or not {*asked} <= {*places}:
+        return []
+    try:
+        with np.load(folder / CELLS) as kept:
+            stored = {name: kept[name] for name in kept.files}
+    except (OSError, ValueError):
+        return []
+    names = [known[places[name]]["cells"] for name in asked]
+    shape, shares = tuple(len(one) for one in names), []
+    for side in ("before", "after"):
+        rows = stored[side][[places[name] for name in asked]].astype(np.intp)
+        by = stored.get(f"weights_{side}") if weighted else None
+        counts = np.bincount(np.ravel_multi_index(tuple(rows), shape), by, math.prod(shape)).reshape(shape)
+        shares.append(counts / counts.sum())
+    there = (shares[0] + shares[1]) > 0
+    rows_there, columns_there = (
+        there.any(axis=tuple(a for a in range(len(shape)) if a != axis)) for axis in (0, 1)
+    )
+    found = []
+    for third in range(shape[2]) if len(shape) == 3 else (None,):
+        before, after = (side if third is None else side[:, :, third] for side in shares)
+        if third is not None and not (before + after).any():
+            continue
+        lines = [
+            (
+                names[0][row],
+                [
+                    (float(before[row, column]), float(after[row, column]), bool(abs(off) >= _BOLD))
+                    for column in np.flatnonzero(columns_there)
+                    for off in [after[row, column] - before[row, column]]
+                ],
+            )
+            for row in np.flatnonzero(rows_there)
+        ]
+        title = "" if third is None else f"{asked[2]}: {names[2][third]}"
+        found.append(CrossTable(title, [names[1][column] for column in np.flatnonzero(columns_there)], lines))
+    return found[:_EACH]
 
 
 RELATIONS = ("relations-before", "relations-after", "relations-change")

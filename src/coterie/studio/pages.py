@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -132,9 +133,18 @@ def picture(figure: Figure, name: str, kind: str) -> Response:
         case "svg":
             content = figure.svg()
         case _:
-            text = io.StringIO()
-            csv.writer(text).writerows([figure.headings, *figure.rows])
-            content = text.getvalue()
-    kinds = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
-    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
-    return Response(content, media_type=kinds[kind], headers=headers)
+            return as_csv([figure.headings, *figure.rows], name)
+    return attached(content, f"{name}.{kind}", {"png": "image/png", "svg": "image/svg+xml"}[kind])
+
+
+def as_csv(rows: Iterable[Sequence[Any]], name: str) -> Response:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return attached(text.getvalue(), f"{name}.csv", "text/csv; charset=utf-8")
+
+
+def attached(content: bytes | str, name: str, kind: str) -> Response:
+    """A file to keep."""
+    return Response(
+        content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )

@@ -89,6 +89,7 @@ class ReleasePlan(StoredPart):
             fingerprint=self.fingerprint,
             shuffled=choice.shuffle,
             clipped=choice.clip,
+            delta=choice.delta or None,
         )
         return replace(asked, despite=self.despite)
 
@@ -132,6 +133,7 @@ class ReleaseForm:
     ledger: str = ""
     population: str = ""
     lifetime: str = ""
+    delta: str = ""  # of the lifetime
     key: str = ""
     internal: bool = False
 

@@ -69,11 +69,12 @@ class Choice(StoredPart):
     grouping: str = "equal"
     shuffle: bool = False
     clip: bool = True
+    delta: str = ""  # nothing: pure ε
 
     @property
     def settings(self) -> dict[str, Any]:
         """As `coterie.protect` takes them."""
-        return {**self.model_dump(), "epsilon": self.epsilon or None}
+        return {**self.model_dump(), "epsilon": self.epsilon or None, "delta": self.delta or None}
 
 
 class Wish(StoredPart):
@@ -81,6 +82,7 @@ class Wish(StoredPart):
 
     purpose: str = "relations"
     audience: str = "everybody"
+    delta: bool = False  # whether a promise that holds but for a tiny probability will do
     records: int | None = (
         None  # about how many, from public knowledge: needed where a privacy unit hides their number
     )

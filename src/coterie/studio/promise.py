@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from coterie.chain.noise.secure import SecureSampler
@@ -39,7 +39,7 @@ class ChoicePromise:
 def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
     """As `protect` settles it for a release with secure noise. Raises the sentence that `protect` would."""
     recipe = get_method(choice.method).grouped(choice.grouping)
-    budget = Budget.of(choice.epsilon or None, schema, recipe)
+    budget = Budget.of(choice.epsilon or None, schema, recipe, choice.delta or None)
     k = recipe.check_k(choice.k, records, budget.mean)
     facts = facts_of(
         schema,
@@ -51,7 +51,8 @@ def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
         shuffled=choice.shuffle,
         clipped=choice.clip,
     )
-    guarantee = settle(recipe.promise, facts)
+    budget.check_records(records)
+    guarantee = settle(recipe.promise, replace(facts, delta=budget.delta, rho=budget.rho))
     cost = recipe.cost(budget.total, len(budget.shares)) if recipe.adds_noise else None
     labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
     warnings = (

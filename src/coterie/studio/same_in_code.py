@@ -27,6 +27,8 @@ def choice_options(choice: Choice) -> list[str]:
     words = ["--method", choice.method]
     if choice.epsilon:
         words += ["--epsilon", choice.epsilon]
+    if choice.delta:
+        words += ["--delta", choice.delta]
     if choice.k is not None:
         words += ["--k", str(choice.k)]
     if choice.grouping != "equal":
@@ -45,7 +47,14 @@ def _says_order(choice: Choice) -> bool:
 
 def arguments(choice: Choice) -> str:
     """The arguments of protect() that differ from their defaults."""
-    usual = {"grouping": "equal", "shuffle": choice.shuffle, "clip": True, "k": None, "epsilon": ""}
+    usual = {
+        "grouping": "equal",
+        "shuffle": choice.shuffle,
+        "clip": True,
+        "k": None,
+        "epsilon": "",
+        "delta": "",
+    }
     usual |= {"shuffle": None} if _says_order(choice) else {}
     given = {name: value for name, value in choice.model_dump().items() if usual.get(name) != value}
     return ", ".join(f"{name}={value!r}" for name, value in given.items())
@@ -97,11 +106,11 @@ def recommend_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, 
     source, named = source_of(project)
     words = ["coterie", "recommend", source, *named, "--schema", str(project.schema_path)]
     words += ["--purpose", asked["purpose"], "--epsilon", asked["epsilon"]]
-    words += ["--records", str(asked["records"]), "--pure"]
+    words += ["--records", str(asked["records"]), *(["--pure"] if asked["pure"] else [])]
     python = [
         f"schema = coterie.Schema.load({str(project.schema_path)!r})",
         f"found = coterie.recommend(None, schema, purpose={asked['purpose']!r}, "
-        f"epsilon={asked['epsilon']!r}, records={asked['records']}, pure=True)",
+        f"epsilon={asked['epsilon']!r}, records={asked['records']}, pure={asked['pure']})",
         "print(found.best, found.runner_up)",
     ]
     return ways(wrapped(words), python)

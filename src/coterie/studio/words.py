@@ -64,6 +64,8 @@ ACCURACY = {
 GLOSSARY = {
     "epsilon": "The privacy budget ε. Smaller means more noise and a stronger promise; every further release about the "
     "same people adds its ε to what they have spent.",
+    "delta": "Without a δ the limit always holds. With one it may fail with that probability over the noise, far below one"
+    " in the number of people; there is less noise, above all with many columns. A ledger then needs a lifetime δ.",
     "k": "How many records are averaged into one group before noise is added. Larger groups need less noise, but blur "
     "the details inside a group.",
     "shuffle": "Releases the rows in random order, so that nobody finds a person by the place of the row.",
@@ -162,7 +164,7 @@ def _rows(method: Method) -> str:
     if not method.synthetic:
         where = "on the row it came from" if method.fixed_k == 1 else "on the rows of its group"
         return f"The result goes back {where}: each row still stands for a person."
-    if method.synthesis is None or method.synthesis.share(2) > 0:
+    if not method.lists:
         return (
             "Then draws invented rows that follow the noisy numbers, and how attributes move together: no row stands for "
             "a person."

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from federation_world import Look, people
+from federation_world import Look, charged, people
 
 from coterie.federation.documents.answers import Delivery
-from coterie.federation.documents.signed import Signed
+from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import answering
 from coterie.federation.owner.client import AnswerFault
 from coterie.federation.owner.deciding import note_refusal
-from coterie.federation.owner.holding import KEY, SECRET, is_held
+from coterie.federation.owner.holding import KEY, SECRET, held_studies
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.publication.ledger import Ledger
+from coterie.schema.exact import as_text
 
 
 def delivered(world: Any, name: str, **changes: Any) -> tuple[Any, Any, Any]:
@@ -34,19 +35,19 @@ def delivered(world: Any, name: str, **changes: Any) -> tuple[Any, Any, Any]:
 
 def test_who_withdraws_late_costs_the_others_nothing(shared: Any) -> None:
     study, honest, other = delivered(shared, "burn")
-    assert is_held(honest, study.id)
-    assert not Ledger.inspect(honest.default_ledger).entries, "nothing is charged while nobody can read it"
+    assert study.id in held_studies(honest)
+    assert not charged(honest), "nothing is charged while nobody can read it"
     note_refusal(other, other.journal.seen()[study.id], "changed our mind")
     Look(shared, other).once()
     assert shared.await_state_any(study)["state"] == "FAILED"
     said = Look(shared, honest).once()
     assert ("given back", study.id) in [words[:2] for words in said]
     folder = honest.study(study.id)
-    assert not Ledger.inspect(honest.default_ledger).entries
+    assert not charged(honest)
     assert not (folder / SECRET).exists(), (
         "the key is destroyed: what the aggregator may have kept stays unreadable"
     )
-    assert not is_held(honest, study.id)
+    assert study.id not in held_studies(honest)
 
 
 def test_what_the_aggregator_holds_is_unreadable(shared: Any) -> None:
@@ -59,14 +60,10 @@ def test_what_the_aggregator_holds_is_unreadable(shared: Any) -> None:
 
 def test_held_budget_is_not_promised_twice(shared: Any) -> None:
     study, honest, other = delivered(shared, "held")
-    Ledger.add_population(honest.folder / "small.sqlite", "people", "3", individual_lifetime="3")
-    source = OwnerSource(data="unused", population="people", ledger=str(honest.folder / "small.sqlite"))
+    source = validated(OwnerSource, honest.journal.decision(study.id)["source"], "decision")
     answering.require_budget(honest, study, source)
-    held = honest.study(study.id) / "held.json"
-    held.write_text(
-        held.read_text().replace(str(honest.default_ledger.resolve()), str(honest.folder / "small.sqlite"))
-    )
-    again = shared.study([honest.owner, other.owner], title="again")
+    left = Ledger.inspect(honest.default_ledger).balance("people").individual_remaining
+    again = shared.study([honest.owner, other.owner], title="again", epsilon=as_text(left + 1))
     with pytest.raises(Refusal, match="lifetime budget"):
         answering.require_budget(honest, again, source)
 
@@ -102,6 +99,6 @@ def test_all_deliver_and_each_is_charged_once(shared: Any) -> None:
     shared.await_opening(study)
     for home in (honest, other):
         Look(shared, home).once()
-        assert len(Ledger.inspect(home.default_ledger).entries) == 1
-        assert not is_held(home, study.id)
+        assert charged(home) == [study.id]
+        assert study.id not in held_studies(home)
     shared.await_state(study, "RELEASED")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from federation_world import Look, people
+from federation_world import Look, charged, people
 
 from coterie.federation.aggregator.administration import remove, suspend
 from coterie.federation.aggregator.scheduler import tend
@@ -13,7 +13,7 @@ from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.owner.deciding import note_refusal
-from coterie.federation.owner.holding import KEY, SECRET, is_held
+from coterie.federation.owner.holding import KEY, SECRET, held_studies
 from coterie.federation.owner.witness import RolledBack, recover
 from coterie.federation.secrets.keys import Keys
 from coterie.publication.ledger import Ledger
@@ -70,7 +70,7 @@ def test_a_delivered_part_can_be_taken_back(shared: Any) -> None:
     said = [event for event, _, _ in look(shared, homes[0])]
     assert said == ["withdrawn", "given back"]
     assert shared.part(study, homes[0].owner)["state"] == "WITHDRAWN"
-    assert not is_held(homes[0], study.id)
+    assert study.id not in held_studies(homes[0])
     assert not (homes[0].study(study.id) / SECRET).exists()
 
 
@@ -100,7 +100,7 @@ def test_who_is_removed_or_suspended_does_not_burn_the_others(shared: Any) -> No
         remove(connection, homes[0].owner)
     look(shared, homes[1])
     assert shared.await_state_any(study)["state"] == "FAILED"
-    assert not Ledger.inspect(homes[1].default_ledger).entries
+    assert not charged(homes[1])
     homes = pair(shared, "suspended")
     study = delivered(shared, homes)
     with shared.aggregator.database.writing() as connection:
@@ -109,7 +109,7 @@ def test_who_is_removed_or_suspended_does_not_burn_the_others(shared: Any) -> No
     for _ in range(3):
         tend(shared.aggregator)
     look(shared, homes[1])
-    assert not Ledger.inspect(homes[1].default_ledger).entries
+    assert not charged(homes[1])
     with shared.aggregator.database.writing() as connection:
         suspend(connection, homes[0].owner, suspended=False)
     shared.await_opening(study)

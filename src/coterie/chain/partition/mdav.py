@@ -31,7 +31,6 @@ from coterie.chain.partition._mdav_search import (
     replace_worst,
 )
 from coterie.chain.partition.clustering import Clustering
-from coterie.errors import DataError
 from coterie.schema.arrays import Codes, Floats, Whole
 
 # MDAV with categories: every distance is looked at, so it costs O(n²/k), but of distinct rows only.
@@ -290,7 +289,7 @@ def mdav_mixed(numeric: Floats, codes: Codes, distances: Sequence[Floats], k: in
     code first.
     """
     matrix = check_points(numeric, "numeric columns", fewest_columns=0)
-    table = _check_codes(codes, distances, len(matrix))
+    table = np.ascontiguousarray(codes, dtype=np.int32)
     k = check_group_size(k, len(matrix))
     label_counts = np.array([len(delta) for delta in distances], np.int64)
     most = int(label_counts.max(initial=1))
@@ -315,29 +314,3 @@ def mdav_mixed(numeric: Floats, codes: Codes, distances: Sequence[Floats], k: in
         labels,
     )
     return Clustering(labels, np.bincount(labels, minlength=groups).astype(np.int64))
-
-
-def _check_codes(codes: Codes, distances: Sequence[Floats], records: int) -> Codes:
-    table = np.asarray(codes)
-    if table.ndim != 2 or table.shape != (records, len(distances)) or table.dtype.kind not in "iu":
-        raise DataError(
-            "The category codes do not fit the numeric columns and the distance matrices.",
-            "Give whole-number codes: one row for each record, one column for each distance matrix.",
-        )
-    for j, delta in enumerate(distances):
-        if np.ndim(delta) != 2 or delta.shape[0] != delta.shape[1]:
-            raise DataError(
-                f"The distance matrix of category column {j} is not square.",
-                "Give δ for every pair of labels.",
-            )
-        if not (np.isfinite(delta).all() and (delta >= 0).all() and (delta == delta.T).all()):
-            raise DataError(
-                f"The distance matrix of category column {j} has a negative, missing or one-sided entry.",
-                "Distances are finite numbers, 0 or more, and the same in both directions.",
-            )
-        if records and (table[:, j].min() < 0 or table[:, j].max() >= len(delta)):
-            raise DataError(
-                f"Category column {j} has codes without a row in its distance matrix.",
-                "Number the labels 0 … C-1 as in the matrix.",
-            )
-    return np.ascontiguousarray(table, dtype=np.int32)

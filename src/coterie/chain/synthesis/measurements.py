@@ -7,9 +7,9 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,79 +23,47 @@ from coterie.table.columns.column import CategoryColumn, Column
 MISSING = "(missing)"
 
 
-class Shown(NamedTuple):
-    """A cell in words. `includes`: which of the two ends belong to it (both, from, to, neither)."""
+_CELL = ("from", "to", "includes")
+_TEXT = ("reading", "attribute", *_CELL, "second_attribute", *(f"second_{name}" for name in _CELL))
+_NUMBERS = ("noisy_count", "noisy_correlation", "standard_deviation")
+_COLUMNS = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.float64()) for name in _NUMBERS)])
 
-    first: str | None = None
-    last: str | None = None
-    includes: str | None = None
-
-
-class _Line(NamedTuple):
-    reading: str
-    attribute: str
-    cell: Shown
-    second_attribute: str | None
-    second_cell: Shown
-    noisy_count: float | None
-    noisy_correlation: float | None
-    standard_deviation: float
+# A cell in words: its first and last value or label, and which of the two belong to it (both, from, to, neither).
+Shown = tuple[str | None, str | None, str | None]
+_NO_CELL: Shown = (None, None, None)
 
 
 def measurements_table(drawn: Drawn, columns: Sequence[Column]) -> pa.Table:
-    lines = _lines(drawn, [column.attribute.name for column in columns], columns)
-    fields = {
-        "reading": [line.reading for line in lines],
-        "attribute": [line.attribute for line in lines],
-        "from": [line.cell.first for line in lines],
-        "to": [line.cell.last for line in lines],
-        "includes": [line.cell.includes for line in lines],
-        "second_attribute": [line.second_attribute for line in lines],
-        "second_from": [line.second_cell.first for line in lines],
-        "second_to": [line.second_cell.last for line in lines],
-        "second_includes": [line.second_cell.includes for line in lines],
-        "noisy_count": [line.noisy_count for line in lines],
-        "noisy_correlation": [line.noisy_correlation for line in lines],
-        "standard_deviation": [line.standard_deviation for line in lines],
-    }
-    numbers = ("noisy_count", "noisy_correlation", "standard_deviation")
-    return pa.table(
-        {
-            name: pa.array(values, pa.float64() if name in numbers else pa.string())
-            for name, values in fields.items()
-        }
-    )
+    """One line per noisy number, in the columns of `_COLUMNS`."""
+    columnwise = zip(*_lines(drawn, [column.attribute.name for column in columns], columns), strict=True)
+    arrays = [pa.array(values, field.type) for values, field in zip(columnwise, _COLUMNS, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=_COLUMNS)
 
 
-def _lines(drawn: Drawn, names: Sequence[str], columns: Sequence[Column]) -> list[_Line]:
+def _lines(drawn: Drawn, names: Sequence[str], columns: Sequence[Column]) -> Iterator[tuple[Any, ...]]:
     model, coded = drawn.model, drawn.columns
-    lines: list[_Line] = []
     for name, column in zip(names, coded, strict=True):
         if column.places is not None:
             for places, count in enumerate(column.places.values):
-                cell = Shown(str(places) if places <= MOST else f"more than {MOST}")
-                noise = column.places.deviation
-                lines.append(_Line("decimal places", name, cell, None, Shown(), count, None, noise))
+                written, noise = (
+                    str(places) if places <= MOST else f"more than {MOST}",
+                    column.places.deviation,
+                )
+                yield "decimal places", name, written, None, None, None, *_NO_CELL, count, None, noise
     for number, released in enumerate(model.distributions):
         for place, part in enumerate(released.parts):
             shown = _shown(coded[number], columns[number], part.cell_of)
             what, noise = f"histogram {place + 1}", part.reading.deviation
             for cell, count in zip(shown, part.reading.values, strict=True):
-                lines.append(_Line(what, names[number], cell, None, Shown(), count, None, noise))
+                yield what, names[number], *cell, None, *_NO_CELL, count, None, noise
     if model.correlations is not None:
-        pairs = combinations(model.scored, 2)
-        for (a, b), value in zip(pairs, model.correlations.values, strict=True):
-            noise = model.correlations.deviation
-            lines.append(
-                _Line("correlation of ranks", names[a], Shown(), names[b], Shown(), None, value, noise)
-            )
+        noise = model.correlations.deviation
+        for (a, b), value in zip(combinations(model.scored, 2), model.correlations.values, strict=True):
+            yield "correlation of ranks", names[a], *_NO_CELL, names[b], *_NO_CELL, None, value, noise
     for (a, b), reading in model.readings.items():
         first, second = (_shown(coded[n], columns[n], model.binning.bin_of[n]) for n in (a, b))
-        counts = reading.values.reshape(len(first), len(second))
-        for one, line in zip(first, counts, strict=True):
-            for other, count in zip(second, line, strict=True):
-                lines.append(_Line("table", names[a], one, names[b], other, count, None, reading.deviation))
-    return lines
+        for (one, other), count in zip(product(first, second), reading.values, strict=True):
+            yield "table", names[a], *one, names[b], *other, count, None, reading.deviation
 
 
 def _shown(coded: CodedColumn, column: Column, cell_of: Whole) -> list[Shown]:
@@ -105,13 +73,13 @@ def _shown(coded: CodedColumn, column: Column, cell_of: Whole) -> list[Shown]:
     for cell in range(int(cell_of.max()) + 1):
         fine = np.flatnonzero(cell_of == cell)
         if cells.missing and len(fine) and fine[-1] == cells.size - 1:
-            found.append(Shown(MISSING))
+            found.append((MISSING, None, None))
         elif isinstance(cells, LabelCells):
             assert isinstance(column, CategoryColumn)
             codes = coded.decode(fine, np.zeros(len(fine)))
-            found.append(Shown(" | ".join(column.taxonomy.categories[code] for code in codes)))
+            found.append((" | ".join(column.taxonomy.categories[code] for code in codes), None, None))
         else:
             low, high, includes = cells.ends(int(fine[0]), int(fine[-1]))
             both = column.restore(np.array([low, high]))
-            found.append(Shown(str(both[0].as_py()), str(both[1].as_py()), includes))
+            found.append((str(both[0].as_py()), str(both[1].as_py()), includes))
     return found

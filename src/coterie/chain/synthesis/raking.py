@@ -42,10 +42,61 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
+class Combinations:
+    """Which labels rows have together, and how many rows do: all that raking reads of them."""
+
+    cells: Whole  # a line per margin, a column per combination
+    counts: Whole
+
+    @classmethod
+    def of(cls, margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], rows: int) -> Combinations:
+        return cls(*np.unique(_codes(margins, values, rows), axis=1, return_counts=True))
+
+    @classmethod
+    def together(cls, parts: Sequence[Combinations]) -> Combinations:
+        cells, place = np.unique(np.hstack([part.cells for part in parts]), axis=1, return_inverse=True)
+        counts = np.zeros(cells.shape[1], dtype=np.int64)
+        np.add.at(counts, place.ravel(), np.concatenate([part.counts for part in parts]))
+        return cls(cells, counts)
+
+
+def _codes(margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], rows: int) -> Whole:
+    """Of each row; without margins, all rows are alike."""
+    lines = [margin.codes(values[margin.name]) for margin in margins]
+    return np.stack(lines or [np.zeros(rows, dtype=np.int64)])
+
+
+@dataclass(frozen=True, slots=True)
 class Raked:
-    weights: Floats
+    weights: Floats  # of each combination
     difference: float  # the largest one from a total, relative to it
     absent: tuple[tuple[str, str], ...]  # attribute and label that no row has
+
+
+@dataclass(frozen=True, slots=True)
+class RakedWeights:
+    """The weights of released rows, and how they met the totals, in words."""
+
+    margins: tuple[Margin, ...]
+    by_cell: dict[bytes, float]
+    said: tuple[str, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, margins: Sequence[Margin], parts: Sequence[Combinations]) -> RakedWeights:
+        """`parts`: the combinations in all released rows, piece by piece."""
+        assert schema.raked is not None
+        assert schema.totals is not None
+        found = Combinations.together(parts)
+        raked = rake(margins, found, schema.totals.population)
+        released = rounded(raked.weights, found.counts, schema.raked.decimals)
+        cells = (cell.tobytes() for cell in np.ascontiguousarray(found.cells.T))
+        by_cell = dict(zip(cells, released.tolist(), strict=True))
+        return cls(tuple(margins), by_cell, in_words(raked, margins, found, released))
+
+    def rows(self, values: Mapping[str, NDArray[Any]], rows: int) -> Floats:
+        cells, of_row = np.unique(_codes(self.margins, values, rows), axis=1, return_inverse=True)
+        found = [self.by_cell[cell.tobytes()] for cell in np.ascontiguousarray(cells.T)]
+        return np.array(found, dtype=np.float64)[of_row.ravel()]
 
 
 def margins_of(schema: Schema, columns: Mapping[str, Column]) -> list[Margin]:
@@ -65,24 +116,21 @@ def margins_of(schema: Schema, columns: Mapping[str, Column]) -> list[Margin]:
     return found
 
 
-def rake(
-    margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], population: float, rows: int
-) -> Raked:
-    """One weight per row. `values` holds the released codes or ranks of each attribute.
+def rake(margins: Sequence[Margin], found: Combinations, population: float) -> Raked:
+    """One weight per combination of labels.
 
     The whole adds up to `population` always. Totals of labels that no row has go to the other labels of the attribute, in
     proportion; rows without a label keep the weight that the other attributes give them.
     """
+    count, mean = found.counts, population / found.counts.sum()
     if not margins:
-        return Raked(np.full(rows, population / rows), 0.0, ())
-    codes = np.stack([margin.codes(values[margin.name]) for margin in margins])
-    cells, of_row, count = np.unique(codes, axis=1, return_inverse=True, return_counts=True)
+        return Raked(np.array([mean]), 0.0, ())
+    cells = found.cells
     aims = []  # the share of each label among the rows that have one
     for margin, line in zip(margins, cells, strict=True):
         there = np.bincount(line, minlength=len(margin.labels) + 1)[:-1] > 0
         shares = np.where(there, margin.totals, 0.0)
         aims.append(np.append(shares / max(shares.sum(), 1e-300), 0.0))
-    mean = population / rows
     weight = np.full(len(count), mean)
     difference = math.inf
     for _ in range(_SWEEPS):
@@ -98,7 +146,7 @@ def rake(
         for label, total, share in zip(margin.labels, margin.totals, aim[:-1], strict=True)
         if total > 0 and share == 0
     )
-    return Raked(weight[of_row.ravel()], difference, absent)
+    return Raked(weight, difference, absent)
 
 
 def _capped(weight: Floats, count: Whole, mean: float) -> Floats:
@@ -130,25 +178,15 @@ def _difference(cells: Whole, aims: Sequence[Floats], mass: Floats, population: 
     return max((float(np.abs(1 / factor - 1).max(initial=0.0)) for factor in factors), default=0.0)
 
 
-def weights_for(
-    schema: Schema, margins: Sequence[Margin], values: Mapping[str, NDArray[Any]]
-) -> tuple[Floats | None, tuple[str, ...]]:
-    """The weights of released rows, and how they met the totals, in words; none where the schema has no totals."""
-    if schema.raked is None or schema.totals is None:
-        return None, ()
-    found = rake(margins, values, schema.totals.population, len(next(iter(values.values()))))
-    released = rounded(found.weights, schema.raked.decimals)
-    return released, in_words(found, margins, values, released)
-
-
-def rounded(weights: Floats, decimals: int | None) -> Floats:
+def rounded(weights: Floats, counts: Whole, decimals: int | None) -> Floats:
     """To the decimals of the schema, or to so many that no total moves."""
-    places = _DIGITS - 1 - math.floor(math.log10(weights.mean())) if decimals is None else decimals
+    mean = float(weights @ counts) / counts.sum()
+    places = _DIGITS - 1 - math.floor(math.log10(mean)) if decimals is None else decimals
     return np.round(weights, max(places, 0))
 
 
 def in_words(
-    raked: Raked, margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], released: Floats
+    raked: Raked, margins: Sequence[Margin], rows: Combinations, released: Floats
 ) -> tuple[str, ...]:
     """What the certificate says of it, judged by the weights that are released."""
     to = f"public totals by {', '.join(margin.name for margin in margins)}" if margins else "a public total"
@@ -159,10 +197,10 @@ def in_words(
         f"no synthetic row has the label '{label}' of {name}: its total is spread over the other labels"
         for name, label in raked.absent
     ]
-    population = float(raked.weights.sum())
-    off, gaps = abs(float(released.sum()) / population - 1), []
-    for margin in margins:
-        summed = np.bincount(margin.codes(values[margin.name]), released, len(margin.labels) + 1)
+    population, mass = float(raked.weights @ rows.counts), released * rows.counts
+    off, gaps = abs(float(mass.sum()) / population - 1), []
+    for margin, line in zip(margins, rows.cells, strict=False):
+        summed = np.bincount(line, mass, len(margin.labels) + 1)
         if summed[-1] > 0:
             gaps.append(margin.name)
         there = (margin.totals > 0) & (summed[:-1] > 0)

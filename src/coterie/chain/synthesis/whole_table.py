@@ -127,10 +127,6 @@ class WholeTable:
         "rows repaired table by table"
     )
 
-    def share(self, attributes: int) -> Fraction:
-        """Of the budget, for dependence: known once n is (`parts`)."""
-        return Fraction(0)
-
     def parts(
         self, records: int, weights: Sequence[Fraction], accountant: Accountant, *, target: bool = False
     ) -> list[Fraction]:

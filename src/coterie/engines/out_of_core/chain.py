@@ -24,14 +24,10 @@ from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.buckets import SAMPLES_PER_BUCKET, Splitters, by_bucket, smallest
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import HeldRows, RowFiles, Scratch
-from coterie.engines.whole_table import check_options, refuse_together
 from coterie.errors import ParameterError
-from coterie.methods import get_method
 from coterie.methods.recipe import Method
-from coterie.promise.terms import Budget, whole_seed
 from coterie.schema.arrays import Whole
-from coterie.schema.attributes import Attribute, Schema
-from coterie.schema.exact import Number
+from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import CategoryColumn, Column
 
 # Ranking: records go in, in record order (`add`); whole clusters come out, rising (`pieces`).
@@ -202,28 +198,10 @@ def sampler_from(seed: int | None) -> SamplerAt:
     return lambda first: KeyedSampler(key, first)
 
 
-def asked_in_parts(
-    method: str | Method,
-    schema: Schema,
-    epsilon: Number | None,
-    delta: Number | None,
-    seed: int | None,
-    rows: int | None,
-    target: str | None,
-) -> tuple[Method, Budget, SamplerAt]:
-    """What is asked of an engine that never holds all records, or why it cannot be done there."""
-    recipe = get_method(method)
-    check_grouping(recipe)
-    budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
-    refuse_together(schema)
-    return recipe, budget, sampler_from(None if seed is None else whole_seed(seed))
-
-
 def check_grouping(method: Method) -> None:
     if method.whole_table is not None:
         return  # sums over records, and rows that are drawn one by one
-    if method.synthesis is not None:
+    if method.lists:
         raise ParameterError(
             f"Method '{method.name}' draws its rows in memory.",
             "Run it without a limit of memory, or on a sample.",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -25,16 +26,18 @@ from coterie.engines.out_of_core.chain import (
     Advance,
     LargeChain,
     SamplerAt,
-    asked_in_parts,
+    check_grouping,
+    sampler_from,
     warm_up,
 )
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
 from coterie.engines.out_of_core.whole_table import StreamedRows
-from coterie.engines.whole_table import measurements_of, without_records
+from coterie.engines.whole_table import check_options, measurements_of, refuse_together, without_records
 from coterie.errors import ParameterError
+from coterie.methods import get_method
 from coterie.methods.recipe import Method
-from coterie.promise.terms import Promise, promise
+from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.schema.exact import Number, as_text
 from coterie.table.hidden_files import write_whole
@@ -105,7 +108,12 @@ def protect_file(
 
     The caller removes `scratch` once the release is written (`release.scratch.discard()`).
     """
-    recipe, budget, sampler = asked_in_parts(method, schema, epsilon, delta, seed, rows, target)
+    recipe = get_method(method)
+    check_grouping(recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
+    refuse_together(schema)
+    seed = None if seed is None else whole_seed(seed)
     limit = parse_memory(memory)
     warm_up()
     room = room_for_work(limit)
@@ -115,18 +123,26 @@ def protect_file(
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
     if recipe.whole_table is not None:
+        sampler = sampler_from(seed)
         drawn = StreamedRows.of(recipe.whole_table, table, budget, sampler, rows, target, advance)
-        promised = promise(schema, recipe, drawn.budget, table.records, k, sampler(0), drawn.likes, rows=rows)
+        said = () if drawn.raked is None else drawn.raked.said
+        promised = promise(
+            schema, recipe, drawn.budget, table.records, k, sampler(0), drawn.likes, rows=rows, raking=said
+        )
+        kept = (
+            partial(_in_ranges_of, table, length, limit // _PIECES) if schema.with_role(Role.KEEP) else None
+        )
         return LargeRelease(
             **vars(promised),
             records=drawn.count,
-            _read=lambda: _reader(drawn.tables(table, length, _kept(table, length, limit // _PIECES))),
+            _read=lambda: _reader(drawn.tables(table, length, kept)),
             scratch=place,
             _drawn=drawn,
         )
     likes = {like.attribute.name: like for like in without_records(map(table.beginning, schema.protected))}
     chain = LargeChain(table, likes, place, recipe, k, budget.shares, room, length)
     finished = _Finished.resume(place, _request(source, schema, recipe.name, budget.total, k, seed, length))
+    sampler = sampler_from(seed)
     _protect(chain, finished, sampler, advance)
     promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes.values())
     return LargeRelease(
@@ -172,8 +188,8 @@ class _Stopped(Exception):
     """Another group has failed, or somebody has interrupted the run."""
 
 
-def _kept(table: StreamedTable, length: int, most: int) -> Iterator[pa.Table] | None:
-    return _in_ranges(table.kept(), length, most) if table.schema.with_role(Role.KEEP) else None
+def _in_ranges_of(table: StreamedTable, length: int, most: int) -> Iterator[pa.Table]:
+    return _in_ranges(table.kept(), length, most)
 
 
 def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
@@ -200,7 +216,7 @@ def _tables(chain: LargeChain, most: int) -> Iterator[pa.Table]:
     """The released table in ranges of rows, columns in the schema's order, identifiers dropped."""
     table = chain.table
     files = {a.name: chain.rows(a) for a in table.schema.protected}
-    kept = _kept(table, chain.length, most)
+    kept = _in_ranges(table.kept(), chain.length, most) if table.schema.with_role(Role.KEEP) else None
     for number in range(next(iter(files.values())).ranges):
         released = {name: chain.likes[name].restore(file.read(number)) for name, file in files.items()}
         start, end = 0, len(next(iter(released.values())))

@@ -6,7 +6,7 @@ sums, so the model is the same as in memory. Rows are drawn range by range, when
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from coterie.chain.kernel import released_table
 from coterie.chain.synthesis.decimals import decimal_counts
 from coterie.chain.synthesis.enforcement import RowRules
 from coterie.chain.synthesis.measurements import measurements_table
+from coterie.chain.synthesis.raking import Combinations, RakedWeights, margins_of
 from coterie.chain.synthesis.scores import Scores
 from coterie.chain.synthesis.synthesiser import Summed
 from coterie.chain.synthesis.tables import Binning
@@ -26,7 +27,9 @@ from coterie.engines.whole_table import drawn_from, without_records
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Attribute
-from coterie.table.columns.column import Column
+from coterie.table.columns.column import Column, released_field
+
+_PIECE = 1 << 18  # rows that are drawn together to see which labels they have
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class StreamedRows:
     likes: tuple[Column, ...]  # what is declared, and how values are restored
     count: int
     sampler: SamplerAt
+    raked: RakedWeights | None = None  # made from public totals
 
     @classmethod
     def of(
@@ -100,12 +104,23 @@ class StreamedRows:
         likes = without_records(table.beginning(attribute) for attribute in table.schema.protected)
         named = {column.attribute.name: column for column in likes}
         rules = RowRules.of(table.schema, named)
+        margins = margins_of(table.schema, named) if table.schema.totals is not None else []
         measured = {name: named[name] for name in budget.shares}
         records = StreamedRecords(table, [table.schema[name] for name in measured], advance)
         drawn, shared = drawn_from(
             whole, records, measured, table.records, budget, sampler(0), rows, target, rules=rules
         )
-        return cls(drawn, shared, likes, table.records if rows is None else rows, sampler)
+        count = table.records if rows is None else rows
+        raked = None
+        if table.schema.totals is not None:  # a first pass over the rows that will be released
+            starts = range(0, count, _PIECE)
+            lengths = {first: min(_PIECE, count - first) for first in starts}
+            parts = [
+                Combinations.of(margins, drawn.rows(first, length, sampler(first)), length)
+                for first, length in lengths.items()
+            ]
+            raked = RakedWeights.of(table.schema, margins, parts)
+        return cls(drawn, shared, likes, count, sampler, raked)
 
     @property
     def measurements(self) -> pa.Table:
@@ -113,9 +128,10 @@ class StreamedRows:
         return measurements_table(self.drawn, measured)
 
     def tables(
-        self, table: StreamedTable, length: int, beside: Iterator[pa.Table] | None
+        self, table: StreamedTable, length: int, kept: Callable[[], Iterator[pa.Table]] | None
     ) -> Iterator[pa.Table]:
         """In ranges of `length` rows, with the kept columns beside them; those come in pieces of their own length."""
+        beside = kept() if kept is not None else None
         first = 0
         while first < self.count:
             part = next(beside) if beside is not None else None
@@ -125,6 +141,9 @@ class StreamedRows:
                 like.attribute.name: (like.restore(drawn[like.attribute.name]), like.field)
                 for like in self.likes
             }
+            if self.raked is not None and table.schema.raked is not None:
+                weights = pa.array(self.raked.rows(drawn, count))
+                values[table.schema.raked.name] = weights, released_field(table.schema.raked)
             other = {} if part is None else dict(zip(part.column_names, part.columns, strict=True))
             yield released_table(table.schema, values, other)
             first += count

@@ -22,9 +22,9 @@ from coterie.engines.out_of_core.chain import content
 from coterie.engines.spark.faults import faults_in_words
 from coterie.engines.spark.session import FILE, INDEX
 from coterie.errors import DataError
-from coterie.schema.attributes import Role, Schema
+from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.checked import column_of, located, with_policies
-from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.column import CategoryColumn, Column, released_field
 from coterie.table.columns.labels import further_codes
 
 Batches = Iterator[pa.RecordBatch]
@@ -69,7 +69,7 @@ class Chunks:
         """All rows of the frame, checked. This evaluates it."""
         from pyspark.sql import functions
 
-        used = [a.name for a in schema.attributes if a.role is not Role.IDENTIFIER]
+        used = [a.name for a in columns_used(schema)]
         # Names of our own: PySpark cannot hand on a column whose name holds a dot.
         columns = [functions.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(used)]
         columns += [functions.col(name) for name in (FILE, INDEX) if name in frame.columns]
@@ -115,6 +115,11 @@ class Chunks:
                     yield RowChunk(first, count, batch[_KEPT][row].as_py() if kept else b"", fields)
 
         return chosen.mapInArrow(faults_in_words(lambda batches: work(read(batches))), layout)
+
+
+def columns_used(schema: Schema) -> list[Attribute]:
+    """Those that are read: a weight that is made from public totals is not."""
+    return [a for a in schema.attributes if a.role is not Role.IDENTIFIER and a is not schema.raked]
 
 
 def kept_columns(kept: Any) -> pa.RecordBatch | None:
@@ -225,6 +230,7 @@ class ReleasedRows:
     layout: Any  # Spark's
     order: tuple[str, ...]
     restore: dict[str, Callable[[NDArray[Any]], pa.Array]]
+    raked: str | None = None  # the weight that is made from public totals
 
     @classmethod
     def of(cls, frame: Any, schema: Schema, likes: Sequence[Column]) -> ReleasedRows:
@@ -233,16 +239,23 @@ class ReleasedRows:
 
         restore = {like.attribute.name: like.restore for like in likes}
         kept = {attribute.name for attribute in schema.with_role(Role.KEEP)}
-        order = tuple(a.name for a in schema.attributes if a.name in restore or a.name in kept)
-        given = from_arrow_schema(pa.schema([like.field for like in likes]), prefer_timestamp_ntz=True)
-        fields = [given[name] if name in restore else frame.schema[name] for name in order]
+        made = [] if schema.raked is None else [schema.raked]
+        released = {*restore, *(a.name for a in made)}
+        order = tuple(a.name for a in schema.attributes if a.name in released or a.name in kept)
+        typed = [*(like.field for like in likes), *map(released_field, made)]
+        given = from_arrow_schema(pa.schema(typed), prefer_timestamp_ntz=True)
+        fields = [given[name] if name in released else frame.schema[name] for name in order]
         layout = StructType([StructField(f.name, f.dataType, f.nullable) for f in fields])
-        return cls(layout, order, restore)
+        return cls(layout, order, restore, made[0].name if made else None)
 
-    def batch(self, values: Sequence[NDArray[Any]], kept: pa.RecordBatch | None) -> pa.RecordBatch:
+    def batch(
+        self, values: Sequence[NDArray[Any]], kept: pa.RecordBatch | None, weights: Floats | None = None
+    ) -> pa.RecordBatch:
         """`values` attribute by attribute, in the order of the schema's protected ones."""
         found = {} if kept is None else dict(zip(kept.schema.names, kept.columns, strict=True))
         for (name, restore), value in zip(self.restore.items(), values, strict=True):
             found[name] = restore(value)
+        if self.raked is not None:
+            found[self.raked] = pa.array(weights)
         arrays = [found[name] for name in self.order]
         return pa.RecordBatch.from_arrays(arrays, names=list(self.order))

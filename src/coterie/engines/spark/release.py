@@ -18,29 +18,35 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Piece
+from coterie.chain.synthesis.enforcement import RowRules
+from coterie.chain.synthesis.raking import margins_of
 from coterie.chain.synthesis.whole_table import Drawn
 from coterie.engines.out_of_core.chain import (
     SamplerAt,
     alone,
-    asked_in_parts,
+    check_grouping,
     filled_like,
     piece_values,
+    sampler_from,
 )
-from coterie.engines.spark.chunks import Batches, Chunks, ReleasedRows, RowChunk, kept_columns
+from coterie.engines.spark.chunks import Batches, Chunks, ReleasedRows, RowChunk, columns_used, kept_columns
 from coterie.engines.spark.faults import told
 from coterie.engines.spark.ranking import Release, SparkRanking
 from coterie.engines.spark.session import FILE, INDEX
-from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
+from coterie.engines.spark.whole_table import SparkRecords, SparkRows
 from coterie.engines.whole_table import (
     Synthesised,
+    check_options,
     drawn_from,
     measurements_of,
+    refuse_together,
 )
 from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.methods import get_method
 from coterie.methods.recipe import Method
-from coterie.promise.terms import Promise, promise
+from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
-from coterie.schema.attributes import Role, Schema, check_names
+from coterie.schema.attributes import Schema, check_names
 from coterie.schema.exact import Number
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns.column import Column
@@ -79,11 +85,12 @@ def protect_frame(
         raise ParameterError(
             "The Spark engine needs PySpark 4.1 or newer.", "Install it: pip install 'coterie[spark]'."
         )
-    recipe, budget, sampler = asked_in_parts(method, schema, epsilon, delta, seed, rows, target)
-    if schema.edit_rules and recipe.whole_table is not None:
-        raise ParameterError(
-            "Rules of the schema are enforced in memory and out of core only.", "Leave out --engine spark."
-        )
+    recipe = get_method(method)
+    check_grouping(recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
+    refuse_together(schema)
+    seed = None if seed is None else whole_seed(seed)
     likes = _likes(frame, schema)
     _send_along(outside_packages())
     with told():
@@ -94,16 +101,31 @@ def protect_frame(
             "The table has fewer than two rows.", "A group to hide in needs at least two records."
         )
     k = recipe.check_k(k, records, budget.mean)
+    sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)
     work = partial(_release, recipe, k, budget.shares, sampler)
+    named = {like.attribute.name: like for like in likes}
+    margins = margins_of(schema, named) if schema.totals is not None else []
     drawn: Drawn | None = None
+    said: tuple[str, ...] = ()
     with told():
         if recipe.whole_table is not None:
-            named = {like.attribute.name: like for like in likes}
+            measured = {name: named[name] for name in budget.shares}
+            counted = SparkRecords(chunks, tuple(n for n, name in enumerate(named) if name in measured))
             drawn, budget = drawn_from(
-                recipe.whole_table, SparkRecords(chunks), named, records, budget, sampler(0), rows, target
+                recipe.whole_table,
+                counted,
+                measured,
+                records,
+                budget,
+                sampler(0),
+                rows,
+                target,
+                rules=RowRules.of(schema, named),
             )
-            released = drawn_rows(drawn, chunks, out, sampler, rows)
+            synthetic = SparkRows(drawn, chunks, sampler, rows)
+            raked = None if schema.totals is None else synthetic.raked(schema, margins)
+            released, said = synthetic.released(out, raked), () if raked is None else raked.said
         elif recipe.grouping.alone:
             release = partial(_alone, work, out, likes, records)
             released = chunks.mapped(release, out.layout, range(len(likes)), kept=True)
@@ -115,7 +137,7 @@ def protect_frame(
             )
             ranking = SparkRanking.of(chunks, k, groups, recipe.grouping)
             released = ranking.released(chunks, out, work)
-    promised = promise(schema, recipe, budget, records, k, sampler(0), likes, rows=rows)
+    promised = promise(schema, recipe, budget, records, k, sampler(0), likes, rows=rows, raking=said)
     return SparkRelease(**vars(promised), data=released, records=rows or records, _drawn=drawn, _likes=likes)
 
 
@@ -126,8 +148,7 @@ def _likes(frame: Any, schema: Schema) -> tuple[Column, ...]:
     same_columns(names, schema)
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-    used = [a for a in schema.attributes if a.role is not Role.IDENTIFIER]
-    kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in used}
+    kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in columns_used(schema)}
     likes = []
     for attribute in schema.protected:
         if attribute.ranked_by_frequency:

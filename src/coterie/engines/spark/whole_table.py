@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.synthesis.decimals import MOST, decimal_counts
+from coterie.chain.synthesis.raking import Combinations, Margin, RakedWeights
 from coterie.chain.synthesis.scores import Scores
 from coterie.chain.synthesis.synthesiser import Summed
 from coterie.chain.synthesis.tables import Binning
@@ -23,6 +24,7 @@ from coterie.engines.buckets import Fields
 from coterie.engines.out_of_core.chain import SamplerAt, filled_like
 from coterie.engines.spark.chunks import Batches, Chunks, ReleasedRows, RowChunk, kept_columns
 from coterie.schema.arrays import Whole
+from coterie.schema.attributes import Schema
 
 _LAYOUT = "sums binary"
 _AT_ONCE = 64  # partial sums that the driver adds up itself
@@ -31,12 +33,13 @@ _AT_ONCE = 64  # partial sums that the driver adds up itself
 @dataclass(frozen=True, slots=True)
 class SparkRecords:
     chunks: Chunks
+    places: tuple[int, ...]  # of the measured attributes among all protected ones
 
     def decimals(self, asked: Sequence[int]) -> list[Whole]:
         def count(fields: Fields) -> Whole:
             return np.concatenate([decimal_counts(field) for field in fields])
 
-        found = self._summed(asked, len(asked) * (MOST + 2), count)
+        found = self._summed([self.places[one] for one in asked], len(asked) * (MOST + 2), count)
         return list(found.reshape(len(asked), -1))
 
     def measures(self, coded: Sequence[CodedColumn]) -> _SparkMeasures:
@@ -73,7 +76,7 @@ class _SparkMeasures:
             codes = encode(fields)
             return np.concatenate([np.bincount(c, minlength=s) for c, s in zip(codes, sizes, strict=True)])
 
-        found = self.records._summed(range(len(self.coded)), sum(sizes), count)
+        found = self.records._summed(self.records.places, sum(sizes), count)
         return np.split(found, np.cumsum(sizes)[:-1])
 
     def dependence(self, scores: Scores, binning: Binning) -> tuple[Whole, list[Whole]]:
@@ -86,15 +89,13 @@ class _SparkMeasures:
             summed.add(encode(fields))
             return np.concatenate([summed.gram.ravel(), *(table.ravel() for table in summed.tables)])
 
-        found = np.split(
-            self.records._summed(range(len(self.coded)), sum(sizes), count), np.cumsum(sizes)[:-1]
-        )
+        found = np.split(self.records._summed(self.records.places, sum(sizes), count), np.cumsum(sizes)[:-1])
         tables = [part.reshape(table.shape) for part, table in zip(found[1:], empty.tables, strict=True)]
         return found[0].reshape(empty.gram.shape), tables
 
     @property
     def _encode(self) -> Callable[[Fields], Whole]:
-        coded, likes = self.coded, self.records.chunks.likes
+        coded, likes = self.coded, [self.records.chunks.likes[place] for place in self.records.places]
 
         def encode(fields: Fields) -> Whole:
             columns = [filled_like(like, field) for like, field in zip(likes, fields, strict=True)]
@@ -103,26 +104,67 @@ class _SparkMeasures:
         return encode
 
 
-def drawn_rows(drawn: Drawn, chunks: Chunks, out: ReleasedRows, sampler: SamplerAt, rows: int | None) -> Any:
+@dataclass(frozen=True, slots=True)
+class SparkRows:
     """Synthetic rows: beside the kept columns, or as many as were asked for."""
 
-    attributes = range(len(chunks.likes))
+    drawn: Drawn
+    chunks: Chunks
+    sampler: SamplerAt
+    rows: int | None
 
-    def values(first: int, count: int) -> list[NDArray[Any]]:
-        return [drawn.values(number, first, count, sampler(first)) for number in attributes]
+    def raked(self, schema: Schema, margins: Sequence[Margin]) -> RakedWeights:
+        """A first pass: which labels the rows have together."""
 
-    def beside(mine: Iterator[RowChunk]) -> Batches:
-        for chunk in mine:
-            yield out.batch(values(chunk.first, chunk.count), kept_columns(chunk.kept))
+        drawn = self._drawn
 
-    def numbered(batches: Batches) -> Batches:
-        for batch in batches:
-            if len(batch):
-                yield out.batch(values(int(batch.column(0)[0].as_py()), len(batch)), None)
+        def count(first: int, rows: int, kept: Any) -> pa.RecordBatch:
+            found = Combinations.of(margins, drawn(first, rows), rows)
+            parts = (found.cells.tobytes(), found.counts.tobytes())
+            return pa.RecordBatch.from_arrays(
+                [pa.array([part], pa.binary()) for part in parts], ["cells", "counts"]
+            )
 
-    if rows is None:
-        return chunks.mapped(beside, out.layout, (), kept=True)
-    return chunks.frame.sparkSession.range(rows).mapInArrow(numbered, out.layout)
+        parts = [
+            Combinations(
+                np.frombuffer(cells, np.int64).reshape(max(len(margins), 1), -1),
+                np.frombuffer(counts, np.int64),
+            )
+            for cells, counts in zip(
+                *self._mapped(count, "cells binary, counts binary").toArrow().to_pydict().values(),
+                strict=True,
+            )
+        ]
+        return RakedWeights.of(schema, margins, parts)
+
+    def released(self, out: ReleasedRows, raked: RakedWeights | None) -> Any:
+        names, drawn = [like.attribute.name for like in self.chunks.likes], self._drawn
+
+        def batch(first: int, count: int, kept: Any) -> pa.RecordBatch:
+            found = drawn(first, count)
+            weights = None if raked is None else raked.rows(found, count)
+            return out.batch([found[name] for name in names], kept_columns(kept), weights)
+
+        return self._mapped(batch, out.layout)
+
+    @property
+    def _drawn(self) -> Callable[[int, int], dict[str, NDArray[Any]]]:
+        """Rows first … first+count-1, without what stays on the driver."""
+        drawn, sampler = self.drawn, self.sampler
+        return lambda first, count: drawn.rows(first, count, sampler(first))
+
+    def _mapped(self, work: Callable[[int, int, Any], pa.RecordBatch], layout: Any) -> Any:
+        """A frame of what `work` makes of the number of a first row, how many follow, and the kept columns beside them."""
+
+        def beside(mine: Iterator[RowChunk]) -> Batches:
+            return (work(chunk.first, chunk.count, chunk.kept) for chunk in mine)
+
+        def numbered(batches: Batches) -> Batches:
+            return (work(int(batch.column(0)[0].as_py()), len(batch), b"") for batch in batches if len(batch))
+
+        if self.rows is None:
+            return self.chunks.mapped(beside, layout, (), kept=True)
+        return self.chunks.frame.sparkSession.range(self.rows).mapInArrow(numbered, layout)
 
 
 def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[Whole]:

@@ -9,7 +9,7 @@ import shutil
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sqlalchemy import Connection, delete, func, select, update
 
@@ -181,6 +181,14 @@ _FOR_PEOPLE = frozenset({"quarantined", "second process", "rolled back", "fault"
 _SECONDS = 10
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Whoever answers there must not send this machine to addresses of its own network."""
+
+
+_straight = build_opener(_NoRedirect)
+
+
 class Webhook:
     """Posts `{"event", "at", "study", "owner"}` as JSON. What cannot be delivered is logged, and not tried again."""
 
@@ -213,7 +221,7 @@ class Webhook:
         body = json.dumps(content).encode()
         request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
         try:
-            with urlopen(request, timeout=_SECONDS):
+            with _straight.open(request, timeout=_SECONDS):
                 pass
         except (URLError, OSError, ValueError) as error:
             log.error("the webhook did not take an event (%s)", type(error).__name__)

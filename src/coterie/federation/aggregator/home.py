@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from coterie.federation.aggregator.part_reader import PartReader
 from coterie.federation.documents.answers import Succession
 from coterie.federation.documents.signed import Signed, canonical
+from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets import keys as tls
@@ -58,6 +59,11 @@ class Complaints:
             log.error(text)
 
 
+def row_bytes(attributes: Iterable[StudyAttribute]) -> int:
+    """At most, of one row of these on the disk, not packed."""
+    return sum(8 + max((len(label.encode()) for label in a.labels or ()), default=0) for a in attributes)
+
+
 def require_room(folder: Path, size: int) -> None:
     """One study must not fill the disk that all share: it may take half of what is free, and waits until then."""
     if size > shutil.disk_usage(folder).free // 2:
@@ -65,7 +71,7 @@ def require_room(folder: Path, size: int) -> None:
 
 
 NEXT_TLS, _SUCCESSIONS = "tls-next", "successions.json"
-_SETTINGS, _DATABASE, _LOCK = "aggregator.json", "aggregator.sqlite", "serve.lock"
+SETTINGS, DATABASE, _LOCK = "aggregator.json", "aggregator.sqlite", "serve.lock"
 
 
 @dataclass(frozen=True)
@@ -130,10 +136,10 @@ class Aggregator:
     @classmethod
     def open(cls, folder: Path, database: str | None = None) -> Aggregator:
         try:
-            settings = json.loads((folder / _SETTINGS).read_bytes())
+            settings = json.loads((folder / SETTINGS).read_bytes())
             url = settings["url"]
             # Beside the settings unless they say otherwise: a folder that was moved or copied must find its own.
-            stored = settings["database"] or f"sqlite:///{(folder / _DATABASE).resolve()}"
+            stored = settings["database"] or f"sqlite:///{(folder / DATABASE).resolve()}"
         except (OSError, ValueError, KeyError, TypeError):
             raise FederationError(
                 f"{folder} is not the folder of an aggregator.",
@@ -185,7 +191,7 @@ def _made(folder: Path, url: str, names: Sequence[str], database: str | None) ->
     tls.make_certificate(folder, names)
     # 0600: the address of a database may hold a password.
     settings = json.dumps({"url": url.rstrip("/"), "database": database}, indent=2)
-    write_private(folder / _SETTINGS, settings.encode())
+    write_private(folder / SETTINGS, settings.encode())
     aggregator = Aggregator.open(folder)
     token = secrets.token_urlsafe(32)
     with aggregator.database.writing() as connection:

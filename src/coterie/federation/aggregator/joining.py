@@ -2,13 +2,15 @@
 
 The rows are put in a uniform random order, in little memory. Each row goes to a random pile on disk; each pile is put
 in random order; the piles follow each other. That is a uniform permutation of all rows (Rao 1961, Sandelius 1962). The
-order is a function of a secret key that is drawn once per study: an assembly that was interrupted gives the same bytes
-when it runs again. The key is then erased.
+order is a function of a secret key: an assembly that was interrupted, or comes again because the aggregator was restored,
+gives the same bytes. The key is made of the keys of all parts, which are erased with it, and of the aggregator's own.
 """
 
 from __future__ import annotations
 
 import bisect
+import hmac
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,14 +26,14 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
 from coterie.errors import CoterieError
-from coterie.federation.aggregator.home import Aggregator, require_room
+from coterie.federation.aggregator.home import Aggregator, require_room, row_bytes
 from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
 from coterie.federation.documents.answers import Answer, Manifest, arrow_schema
 from coterie.federation.documents.certificate import KIND, certify
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
-from coterie.federation.documents.study import Study, StudyAttribute
-from coterie.federation.errors import FederationError
+from coterie.federation.documents.study import Study
+from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.secrets.keys import raw_key
 from coterie.federation.storage.parties import note
@@ -86,6 +88,21 @@ def shuffled(
         if table.num_rows:
             order = np.argsort(RandomWords(key, pile + 1).draw(table.num_rows), kind="stable")
             yield table.take(pa.array(order)).combine_chunks()
+
+
+def shuffle_key(aggregator: Aggregator, row: StudyRow, parts: Iterable[Contribution]) -> str:
+    """No owner knows the keys of all parts, and without the aggregator's not even all of them together know the order."""
+    opened = [
+        part.opened_key(row.study.keys[part.name])
+        for part in parts
+        if part.state is ContributionState.ACCEPTED
+    ]
+    keys = [raw_key(key.key) for key in opened if key is not None]
+    if not keys:  # before protocol 3
+        return secrets.token_hex(32)
+    own = aggregator.keys_of(row.study.aggregator).signing.private_bytes_raw()
+    whole = b"coterie row order 1\n" + row.id.encode() + b"".join(sorted(keys))
+    return hmac.digest(own, whole, "sha256").hex()
 
 
 # Step 7 of Del Vasto-Terrientes et al.: the parts of all owners as one stream of rows, in bounded memory.
@@ -184,7 +201,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
     shutil.rmtree(workspace, ignore_errors=True)
-    require_room(aggregator.folder, most * sum(_cell_bytes(attribute) for attribute in columns))
+    require_room(aggregator.folder, most * row_bytes(columns))
     workspace.mkdir(mode=0o700, parents=True)
     try:
         mixed = shuffled(rows, schema, most, bytes.fromhex(row.shuffle_key), workspace)
@@ -209,23 +226,23 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         size = path.stat().st_size
         require_same_release(aggregator.release(row.id), digest)
         put_file(path, aggregator.release(row.id))
-        with aggregator.database.writing() as connection:
-            move_study(
-                connection,
-                row,
-                StudyState.RELEASED,
-                certificate=Signed.of(certificate, KIND, aggregator.keys_of(study.aggregator)).text(),
-                release_sha256=digest,
-                release_size=size,
-                shuffle_key=None,
-            )
+        signed = Signed.of(certificate, KIND, aggregator.keys_of(study.aggregator)).text()
+        try:
+            with aggregator.database.writing() as connection:
+                move_study(
+                    connection,
+                    row,
+                    StudyState.RELEASED,
+                    certificate=signed,
+                    release_sha256=digest,
+                    release_size=size,
+                    shuffle_key=None,
+                )
+        except Conflict:  # cancelled meanwhile
+            aggregator.release(row.id).unlink()
+            raise
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
-
-
-def _cell_bytes(attribute: StudyAttribute) -> int:
-    """At most, in a pile on the disk."""
-    return 8 + max((len(label.encode()) for label in attribute.labels or ()), default=0)
 
 
 def require_same_release(there: Path, digest: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from sqlalchemy import Connection, Select, insert, select
 
-from coterie.federation.aggregator.home import Aggregator, Fault, require_room
+from coterie.federation.aggregator.home import Aggregator, Fault, require_room, row_bytes
 from coterie.federation.documents.answers import (
     Answer,
     Delivery,
@@ -19,10 +19,11 @@ from coterie.federation.documents.answers import (
     Receipt,
     opened_group_key,
 )
-from coterie.federation.documents.certificate import require_no_stronger
+from coterie.federation.documents.certificate import require_no_stronger, verified
 from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
 from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState
 from coterie.federation.documents.wire import now, stamp
+from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import (
     Owner,
@@ -43,6 +44,7 @@ from coterie.federation.storage.studies import (
     keep_part_key,
     may_withdraw,
     move_contribution,
+    move_study,
     set_group_key,
     study_row,
     withdraw_all,
@@ -135,7 +137,9 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
         else:
             require_collecting(row)
-            require_room(aggregator.folder, sum(chunk.size for chunk in opened.chunks))
+            # Also unpacked and joined: before anybody is charged for a study that this disk could never hold.
+            unpacked = opened.rows * row_bytes(row.study.asked_of(owner.name))
+            require_room(aggregator.folder, max(sum(chunk.size for chunk in opened.chunks), unpacked))
             move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
         missing = _missing(connection, mine, len(opened.chunks))
     return {"missing": [] if mine.receipt else missing}
@@ -248,6 +252,19 @@ def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     return row
 
 
+def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+    """We were restored from a backup, and an owner holds what we had signed since: the study is not released twice."""
+    signed = signed_from(body)
+    with aggregator.database.writing() as connection:
+        row, _ = own_part(connection, owner, study)
+        if verified(signed, row.study.aggregator).study.document != row.signed.document:
+            raise Fault(422, "unacceptable", "The certificate is about another study.")
+        require_collecting(row)
+        reason = "it was released before this aggregator was restored from a backup; owners hold the release"
+        move_study(connection, row, StudyState.FAILED, reason=reason)
+    return {"state": StudyState.FAILED.value}
+
+
 def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
     """After step 8, or after any other end: the owner knows it, and is not told again."""
     with aggregator.database.writing() as connection:
@@ -322,6 +339,7 @@ def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str
     """From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one."""
     signed = signed_from(body)
     said = signed.opened("new keys", NewKeys, key=signed.key)
+    require_sound(said.new, said.sealing_key)
     if said.new != signed.key or said.old != owner.key:
         raise Fault(422, "unacceptable", "The new keys are not signed by themselves, or not this owner's.")
     with aggregator.database.writing() as connection:

@@ -27,7 +27,8 @@ from coterie.federation.documents.wire import (
     MOST_CHUNKS,
     MOST_PARCELS,
 )
-from coterie.federation.storage.parties import enrol
+from coterie.federation.secrets.keys import require_sound
+from coterie.federation.storage.parties import enrol, invited
 
 # What the routes tell OpenAPI: bodies are read by hand (their bytes are signed), so they are described by hand.
 
@@ -122,6 +123,10 @@ async def enrol_route(request: Request, service: Serving) -> Response:
         raise Fault(401, "unauthorised", NO_DETAIL)
 
     def enter() -> str | None:
+        with service.aggregator.database.reading() as connection:
+            if not invited(connection, form.token):
+                return None
+        require_sound(form.key, form.sealing_key)
         with service.aggregator.database.writing() as connection:
             return enrol(connection, form.token, form.key, form.sealing_key)
 
@@ -257,6 +262,16 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
     await service.look(request, receiving.released, study)
     path = service.aggregator.release(study)
     return FileResponse(path, media_type=_PARQUET, headers={"Cache-Control": "no-store"})
+
+
+@_route(
+    "PUT /studies/{study}/released",
+    "The certificate of a release that the aggregator has forgotten, by a restore: the study ends",
+    *_USUAL,
+    body=Signed,
+)
+async def released_before(request: Request, service: Serving, study: StudyPath) -> Response:
+    return await service.act(request, LARGEST_CHUNK, receiving.released_before, study)
 
 
 @_route(

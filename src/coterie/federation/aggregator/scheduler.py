@@ -5,14 +5,13 @@ Called again and again; each call looks at the whole state and does what is due,
 from __future__ import annotations
 
 import logging
-import secrets
 import shutil
 from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.joining import assemble, disagreement, wrong_content
+from coterie.federation.aggregator.joining import assemble, disagreement, shuffle_key, wrong_content
 from coterie.federation.documents.states import LEFT, ContributionState, StudyState, is_final
 from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import Conflict
@@ -190,7 +189,7 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             begin_opening(connection, row)
         return True
     if settled == len(parts) or goes_on:
-        return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=secrets.token_hex(32))
+        return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=shuffle_key(aggregator, row, parts))
     if overdue:
         return _move(aggregator, row, _S.EXPIRED, reason="not every owner had delivered at the deadline")
     return False
@@ -208,7 +207,7 @@ def _open(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> b
             aggregator, row, _S.FAILED, reason=f"fewer owners than the minimum are left: without {gone}"
         )
     if not waiting:
-        return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=secrets.token_hex(32))
+        return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=shuffle_key(aggregator, row, parts))
     late = now() > max(row.study.due, moment(row.opening) + _KEYS_WITHIN)
     silent = [part for part in waiting if part.part_key is None and (late or part.left)]
     if silent:

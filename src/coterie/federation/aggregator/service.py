@@ -112,19 +112,25 @@ class Authentication:
 
     def require_known(self, asked: SignedRequest) -> None:
         """For owners of older versions, who do not send the hash of a body: only whoever has joined may send one."""
-        with self.aggregator.database.reading() as connection:
-            owner = owner_by_key(connection, asked.headers.get(wire.KEY, ""))
-        if owner is None or owner.left is not None:
+        try:
+            self._known(asked.headers.get(wire.KEY, ""))
+        except Fault:
             self.turned_away(key="unknown", method=asked.method, error="unauthorised")
+            raise
+
+    def _known(self, key: str) -> Owner:
+        with self.aggregator.database.reading() as connection:
+            owner = owner_by_key(connection, key)
+        if owner is None or owner.left is not None:
             raise Fault(401, "unauthorised", NO_DETAIL)
+        return owner
 
     def owner(self, asked: SignedRequest) -> Owner:
         try:
             key = signed_by(asked, self.aggregator)
+            owner = self._known(key)
             with self.aggregator.database.noting() as connection:
-                owner = owner_by_key(connection, key)
-                known = owner is not None and owner.left is None
-                if not known or not fresh(connection, key, asked.headers[wire.NONCE]):
+                if not fresh(connection, key, asked.headers[wire.NONCE]):
                     raise Fault(401, "unauthorised", NO_DETAIL)
         except Fault as fault:
             try:
@@ -133,7 +139,6 @@ class Authentication:
                 shown = "none"
             self.turned_away(key=shown, method=asked.method, error=str(fault.content["error"]))
             raise
-        assert owner is not None
         if owner.suspended is not None:
             raise Fault(
                 403, "suspended", "The administrator has suspended this owner.", "Ask; it is tried again."

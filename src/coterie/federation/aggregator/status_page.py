@@ -107,6 +107,7 @@ _pages = Environment(
     loader=FileSystemLoader(FilePath(__file__).parent / "templates"),
     autoescape=select_autoescape(default=True),
 )
+_pages.filters["when"] = lambda at: at[:19].replace("T", " ")
 
 
 @router.get("/")

@@ -29,7 +29,7 @@ from coterie.federation.owner import client as delivering
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
 from coterie.federation.owner.exchange import Exchange
-from coterie.federation.owner.holding import give_back, held_studies
+from coterie.federation.owner.holding import give_back, held_studies, hold_in_ledger
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
@@ -61,6 +61,7 @@ class Agent:
     def run(self, *, once: bool = False, until_done: bool = False) -> None:
         """Until stopped; or once; or until every study that we know of has come to its end."""
         version, failures = "", 0
+        hold_in_ledger(self.home)
         while True:
             try:
                 # Somebody may decide at any time while a study waits, so the poll is short then.
@@ -73,7 +74,8 @@ class Agent:
                 )
                 self._compare(content)
                 self.home.acknowledged(self.client.session)
-                quiet = self.round(content)
+                with self.home.still():
+                    quiet = self.round(content)
                 version = content["version"] if quiet else ""
                 failures = 0
             except (Unreachable, OSError) as error:
@@ -128,6 +130,11 @@ class Agent:
                 self.say("declined", wanted["id"], fault.problem)
             except CoterieError as error:
                 self.say("problem", wanted["id"], f"{error.problem} {error.advice}")
+            except OSError:
+                raise
+            except Exception as error:
+                # Whatever a peer or the aggregator has put into it: one study must not stop the others.
+                self.say("problem", wanted["id"], f"This study cannot be worked on ({type(error).__name__}).")
         self._forgotten({wanted["id"] for wanted in content["studies"]})
         return quiet
 
@@ -199,6 +206,7 @@ class Agent:
             if study not in self._asked:
                 self._asked.add(study)
                 self.say("rolled back", study, "this study was released before: it is not served again.")
+                delivering.show_release(self.home, self.client, study)
             return False
         if mine is _C.INVITED:
             return self._answer(wanted)

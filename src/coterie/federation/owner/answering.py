@@ -18,7 +18,7 @@ from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.holding import KEY, count_held
+from coterie.federation.owner.holding import KEY
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import note_opened, require_peers, require_rate
 from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy
@@ -207,12 +207,9 @@ def require_budget(home: OwnerHome, study: Study, source: OwnerSource) -> None:
     purpose = study_purpose(home, study, source, 2 * study.k)
     try:
         path = Path(source.ledger or home.default_ledger)
-        book = Ledger.inspect(path).copy()
-        if any(
-            entry.purpose.fingerprint == study.id and entry.state.charged for entry in book.entries.values()
-        ):
-            return  # paid for already: what was computed then is sent
-        count_held(home, book, path, but=study.id)
+        book = Ledger.inspect(path)
+        if book.held(study.id) or any(e.state.charged for e in book.releases(fingerprint=study.id)):
+            return  # what was computed then is sent
         book.afford(purpose)
     except BudgetExceeded:
         balance = book.balance(source.population)

@@ -22,7 +22,7 @@ from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import Prepared, require_budget, study_purpose
-from coterie.federation.owner.holding import KEY, SECRET, hold, let_go
+from coterie.federation.owner.holding import HELD, KEY, SECRET, hold, let_go
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.federation.secrets.blinding import (
@@ -55,6 +55,15 @@ def settle_ledger(home: OwnerHome, source: OwnerSource) -> None:
                 home.journal.note(
                     "recovered", state=str(recovered.entry.state), study=recovered.entry.purpose.fingerprint
                 )
+            for entry in ledger.book().unfinished():
+                # The ledger alone was restored: nothing is under way here for which it holds ε.
+                folder = Path(entry.purpose.target).parent
+                if (
+                    entry.held
+                    and folder.is_relative_to(home.folder.absolute())
+                    and not any(folder.glob(HELD))
+                ):
+                    ledger.give_back(entry.purpose.fingerprint)
 
 
 def contribute(
@@ -78,21 +87,21 @@ def contribute(
         # An experiment: its noise can be repeated by anyone, so there is nothing to charge.
         publish_files(make, force=True, private=True)
         return
-    if study.sealed:
-        purpose = study_purpose(home, study, source, prepared.table.num_rows)
-        hold(home, study.id, Path(source.ledger or home.default_ledger), purpose)
-        publish_files(make, force=True, private=True)
-        home.journal.note("computed", study=study.id)
-        return
-    with Ledger.open(source.ledger or home.default_ledger) as ledger:
-        if _paid(home, study, ledger):
-            return
-        try:
-            purpose = study_purpose(home, study, source, prepared.table.num_rows)
-            publish_files(make, ledger=ledger, purpose=purpose, force=True, private=True)
-        except BudgetExceeded:
-            require_budget(home, study, source)
-            raise Refusal("the population's lifetime budget would be exceeded") from None
+    path = Path(source.ledger or home.default_ledger)
+    purpose = study_purpose(home, study, source, prepared.table.num_rows)
+    try:
+        if study.sealed:
+            hold(home, study.id, path, purpose)
+            publish_files(make, force=True, private=True)
+        else:
+            with Ledger.open(path) as ledger:
+                if _paid(home, study, ledger):
+                    return
+                publish_files(make, ledger=ledger, purpose=purpose, force=True, private=True)
+    except BudgetExceeded:
+        let_go(home, study.id)
+        require_budget(home, study, source)
+        raise Refusal("the population's lifetime budget would be exceeded") from None
     home.journal.note("computed", study=study.id)
 
 

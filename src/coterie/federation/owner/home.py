@@ -136,8 +136,8 @@ def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
     connection.execute("INSERT INTO diary VALUES (?, ?, ?)", (number + 1, text, seal(previous, text)))
 
 
-_SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
-JOURNAL, _TLS_CLIENT, _TLS_NEXT = "journal.sqlite", "tls-client.pem", "tls-next.pem"
+_SETTINGS, _SESSION, _LOCK, _STEP = "owner.json", "session", "agent.lock", "step.lock"
+JOURNAL, LEDGER, _TLS_CLIENT, _TLS_NEXT = "journal.sqlite", "ledger.sqlite", "tls-client.pem", "tls-next.pem"
 _SESSIONS = 20
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
@@ -217,7 +217,7 @@ class OwnerHome:
 
     @property
     def default_ledger(self) -> Path:
-        return self.folder / "ledger.sqlite"
+        return self.folder / LEDGER
 
     def study(self, study: str) -> Path:
         if not _STUDY.fullmatch(study):
@@ -257,6 +257,10 @@ class OwnerHome:
             session = secrets.token_urlsafe(24)
             keep_private(path, "\n".join([session, *earlier]).encode())
             yield session, ",".join(earlier)
+
+    def still(self) -> FileLock:
+        """Nothing in this folder is half done while this lasts."""
+        return FileLock.waited(self.folder / _STEP)
 
     def acknowledged(self, session: str) -> None:
         """The aggregator answered this process: those before it need not be named again."""

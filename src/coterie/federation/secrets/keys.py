@@ -87,7 +87,7 @@ class Keys:
 def verify(key: str, kind: str, content: bytes, signature: str) -> bool:
     """Whether `key` signed this content as a document of this kind. Ed25519 verification is constant in time."""
     try:
-        public = Ed25519PublicKey.from_public_bytes(raw_key(key))
+        public = Ed25519PublicKey.from_public_bytes(_of_full_order(raw_key(key)))
         public.verify(base64.b64decode(signature, validate=True), _framed(kind, content))
     except (InvalidSignature, ValueError):
         return False
@@ -103,6 +103,34 @@ def peer_fingerprint(key: str, sealing_key: str) -> str:
     """What owners compare with each other. Both keys: whoever swapped the second could read what is sealed to it."""
     both = b"coterie owner 1\n" + raw_key(key) + raw_key(sealing_key)
     return "SHA256:" + hashlib.sha256(both).hexdigest()[:32]
+
+
+# Points of small order, as the sign bit leaves them: a "signature" under one of them fits every document.
+_SMALL_ORDER = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        *(f"{first:x}" + "ff" * 30 + "7f" for first in (0xEC, 0xED, 0xEE)),
+    )
+)
+
+
+def _of_full_order(key: bytes) -> bytes:
+    if key[:31] + bytes([key[31] & 0x7F]) in _SMALL_ORDER:
+        raise ValueError("a key of small order")
+    return key
+
+
+def require_sound(key: str, sealing_key: str) -> None:
+    """Both public keys of somebody new. Weak ones would make others' signatures or secrets worthless, or stop them."""
+    try:
+        _of_full_order(raw_key(key))
+        seal(b"", sealing_key, "")
+    except ValueError:
+        raise FederationError("These keys cannot be used.", "Make new ones.") from None
 
 
 def raw_key(key: str) -> bytes:
@@ -182,7 +210,10 @@ def seal(secret: bytes, reader: str, purpose: str) -> str:
     ephemeral = X25519PrivateKey.generate()
     mine = ephemeral.public_key().public_bytes_raw()
     theirs = raw_key(reader)
-    shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs))
+    try:
+        shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs))
+    except ValueError:
+        raise FederationError("Nothing can be sealed to this key.", "Its owner needs new ones.") from None
     nonce = secrets.token_bytes(_NONCE)
     context = purpose.encode()
     sealed = ChaCha20Poly1305(_key(shared, mine + theirs, context)).encrypt(nonce, secret, context)

@@ -62,6 +62,12 @@ def invite(connection: Connection, name: str, token: str, expires: str) -> None:
     note(connection, "invited", owner=name, expires=expires)
 
 
+def invited(connection: Connection, token: str) -> bool:
+    """Whether there was ever such an invitation: strangers who guess must not take the place of those who write."""
+    query = select(invitations.c.name).where(invitations.c.token_hash == token_hash(token))
+    return connection.execute(query).first() is not None
+
+
 def enrol(connection: Connection, token: str, key: str, sealing_key: str) -> str | None:
     """The owner's name; None when the invitation is spent. Repeating it with the same keys changes nothing."""
     row = connection.execute(select(invitations).where(invitations.c.token_hash == token_hash(token))).first()

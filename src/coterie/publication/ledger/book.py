@@ -88,6 +88,7 @@ class Entry(NamedTuple):
     changed_at: str
     temporaries: tuple[str, ...] = ()
     staged: tuple[StagedRecord, ...] = ()
+    held: bool = False  # for as long as it takes, whichever processes come and go
 
     def __repr__(self) -> str:
         what = f"{self.purpose.method} for {self.purpose.population}"
@@ -236,6 +237,11 @@ class Book:
     def unfinished(self) -> list[Entry]:
         return [self._entries[release] for release in self._unfinished]
 
+    def held(self, fingerprint: str) -> Entry | None:
+        """What `Ledger.hold` reserved for this request, and nobody has charged or given back yet."""
+        reserved = (e for e in self.unfinished() if e.held and e.state is ReleaseState.RESERVED)
+        return next((entry for entry in reserved if entry.purpose.fingerprint == fingerprint), None)
+
     def afford(self, purpose: Purpose) -> Balance:
         """Refuse what an account cannot count, or no longer; else the first account with this release in it."""
         accounts = self._of(purpose.population)
@@ -283,21 +289,25 @@ class Book:
     def _reserve(self, release: str, event: Event, at: str) -> None:
         if release in self._entries:
             raise ValueError
-        population = event["population"]
-        loss = _recorded(event["epsilon"]) if "loss" not in event else _loss(*map(event["loss"].get, _FIELDS))
-        stated = (event["method"], event["status"], event["target"], event["fingerprint"])
-        purpose = Purpose(population, loss, *stated, event.get("despite", ""))
-        accounts = self._accounts[population]
-        counted = [account.terms.counted(loss) for account in accounts]
+        purpose = purpose_of_event(event)
+        accounts = self._accounts[purpose.population]
+        counted = [account.terms.counted(purpose.loss) for account in accounts]
         for account, parts in zip(accounts, counted, strict=True):
             account.hold(parts)
-        self._entries[release] = Entry(release, purpose, ReleaseState.RESERVED, at, at)
+        held = event.get("held", False) is True
+        self._entries[release] = Entry(release, purpose, ReleaseState.RESERVED, at, at, held=held)
         self._unfinished[release] = counted
 
     def _advance(self, release: str, kind: str, event: Event, at: str) -> None:
-        _, purpose, state, since, changed, temporaries, staged = self._entries[release]
+        entry = self._entries[release]
+        purpose, temporaries, staged, changed = (
+            entry.purpose,
+            entry.temporaries,
+            entry.staged,
+            entry.changed_at,
+        )
         before, after = _STEPS[kind]
-        if state is not before:
+        if entry.state is not before:
             raise ValueError
         if kind == "staging":
             temporaries = (*temporaries, *event["temporaries"])
@@ -312,7 +322,9 @@ class Book:
                     for account, counted in self._counted(release, purpose):
                         account.give_back(counted)
                 del self._unfinished[release]
-        self._entries[release] = Entry(release, purpose, after, since, changed, temporaries, staged)
+        self._entries[release] = Entry(
+            release, purpose, after, entry.reserved_at, changed, temporaries, staged, entry.held
+        )
 
     def _counted(self, release: str, purpose: Purpose) -> Iterable[tuple[LedgerAccount, Counted]]:
         return zip(self._accounts[purpose.population], self._unfinished[release], strict=True)
@@ -329,6 +341,12 @@ def loss_event(loss: Loss) -> dict[str, object]:
         for name, value in content.items()
         if value not in (None, "")
     }
+
+
+def purpose_of_event(event: Event) -> Purpose:
+    loss = _recorded(event["epsilon"]) if "loss" not in event else _loss(*map(event["loss"].get, _FIELDS))
+    stated = (event["method"], event["status"], event["target"], event["fingerprint"])
+    return Purpose(event["population"], loss, *stated, event.get("despite", ""))
 
 
 # The same few texts come again and again. Typed: `true` must not pass for the 1 that was read before it.

@@ -125,6 +125,8 @@ class Charge:
                         for part in self._staged:
                             part.discard()
                         remove(entry.temporaries)
+                    if entry and entry.held and state is ReleaseState.RESERVED:
+                        return  # for the next attempt
                     if state is ReleaseState.RESERVED:
                         self._storage.append("abandoned", release=self.release)
                 if state is ReleaseState.RESERVED:
@@ -172,6 +174,8 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
     """Settle every release whose process is gone; those of living processes are left alone."""
     told: list[Recovered] = []
     for unfinished in storage.book().unfinished():
+        if unfinished.held and unfinished.state is ReleaseState.RESERVED:
+            continue
         lock = own(storage.path, unfinished.release)
         if lock is None:
             continue

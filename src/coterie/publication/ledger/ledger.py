@@ -23,7 +23,7 @@ from coterie.publication.ledger.book import (
     loss_event,
     require_whole,
 )
-from coterie.publication.ledger.charge import Charge, Recovered, own, recover
+from coterie.publication.ledger.charge import Charge, Recovered, own, recover, remove
 from coterie.publication.ledger.snapshot import terms_event
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
@@ -251,30 +251,56 @@ class Ledger:
 
     @contextmanager
     def charge(self, purpose: Purpose) -> Iterator[Charge]:
-        """Reserve what one release costs. It is given back unless the `with` block makes the release ready."""
+        """Reserve what one release costs. It is given back unless the `with` block makes the release ready.
+
+        Where it is held for this request (`hold`), that is what is charged; and it stays held if the block fails.
+        """
         require_whole(purpose.loss)
         purpose = replace(purpose, target=without_credentials(purpose.target))
         charge: Charge | None = None
         release = uuid4().hex
         try:
             with self._storage.transaction() as book:
-                book.afford(purpose)
+                held = book.held(purpose.fingerprint) if purpose.fingerprint else None
+                release = held.release if held else release
                 charge = Charge(self._storage, self._own(release), release)
-                self._storage.append(
-                    "reserved",
-                    release=release,
-                    population=purpose.population,
-                    loss=loss_event(purpose.loss),
-                    method=purpose.method,
-                    status=purpose.status,
-                    target=purpose.target,
-                    fingerprint=purpose.fingerprint,
-                    **({"despite": purpose.despite} if purpose.despite else {}),
-                )
+                if held is None:
+                    book.afford(purpose)
+                    self._reserve(release, purpose)
             yield charge
         finally:
             if charge is not None:
                 charge.settle()
+
+    def hold(self, purpose: Purpose) -> None:
+        """Reserve for as long as it takes: until `charge` of the same fingerprint takes it over, or `give_back`."""
+        require_whole(purpose.loss)
+        with self._storage.transaction() as book:
+            if book.held(purpose.fingerprint) is None:
+                book.afford(purpose)
+                self._reserve(uuid4().hex, purpose, held=True)
+
+    def give_back(self, fingerprint: str) -> None:
+        """What was held for this request, and will never be charged."""
+        with self._storage.transaction() as book:
+            held = book.held(fingerprint)
+            if held is not None:
+                remove(held.temporaries)
+                self._storage.append("abandoned", release=held.release)
+
+    def _reserve(self, release: str, purpose: Purpose, **held: bool) -> None:
+        self._storage.append(
+            "reserved",
+            release=release,
+            population=purpose.population,
+            loss=loss_event(purpose.loss),
+            method=purpose.method,
+            status=purpose.status,
+            target=purpose.target,
+            fingerprint=purpose.fingerprint,
+            **({"despite": purpose.despite} if purpose.despite else {}),
+            **held,
+        )
 
     def finished(self, purpose: Purpose) -> Entry | None:
         """The release for this very purpose that opening the ledger has finished: do not make it again."""

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -112,30 +112,29 @@ _NOTHING = ("", "~", "null")
 _SHAPE = "Below a label stands a list of labels, a mapping with more levels, or nothing."
 
 
-class _Item(NamedTuple):
-    label: str
-    below: list[_Item]
+class _Label(str):
+    """A scalar of YAML, and whether it stands for nothing where a list is expected."""
+
+    line: int
+    nothing: bool
+
+
+class _List(list[Any]):
     line: int
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with its keys in order, repeated ones included."""
+class _Pairs(_List):
+    """A mapping with its keys in order, repeated ones included."""
 
 
 def read_yaml(path: Path) -> Taxonomy:
-    root = compose_yaml(read_text(path))
-    if isinstance(root, yaml.MappingNode) and any(key.value == _MARK for key, _ in root.value):
-        return Taxonomy.from_dict(_document(_yaml_pairs(root)))
-    return _tree(_yaml_items(root))
+    return _tree(_content(compose_yaml(read_text(path))))
 
 
 def read_json(path: Path) -> Taxonomy:
     try:
         # Numbers keep the spelling of the file: a label is text.
-        content = json.loads(read_text(path), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
-        if isinstance(content, _Pairs) and any(key == _MARK for key, _ in content):
-            return Taxonomy.from_dict(_document(content))
-        return _tree(_json_items(content))
+        return _tree(json.loads(read_text(path), object_pairs_hook=_Pairs, parse_int=str, parse_float=str))
     except json.JSONDecodeError as error:
         raise SchemaError(
             f"The file is not valid JSON at line {error.lineno}: {error.msg}.", "Correct that line."
@@ -144,65 +143,55 @@ def read_json(path: Path) -> Taxonomy:
         raise SchemaError("The file is nested too deeply.", "Leave out levels that say nothing.") from None
 
 
-def _tree(items: list[_Item]) -> Taxonomy:
-    return Taxonomy.build(Edge(item.label, parent, item.line) for item, parent in _walk(items))
-
-
-def _walk(items: list[_Item]) -> Iterator[tuple[_Item, str | None]]:
-    stack: list[tuple[_Item, str | None]] = [(item, None) for item in reversed(items)]
-    while stack:
-        item, parent = stack.pop()
-        yield item, parent
-        stack += [(child, item.label) for child in reversed(item.below)]
-
-
-def _yaml_items(node: yaml.Node) -> list[_Item]:
+def _content(node: yaml.Node) -> Any:
+    """As the JSON reader gives it, with the lines."""
+    found: Any
     if isinstance(node, yaml.MappingNode):
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise SchemaError(f"A label is not text (line {line_of(key)}).", _SHAPE)
-        return [_Item(key.value, _yaml_items(value), line_of(key)) for key, value in node.value]
-    if isinstance(node, yaml.SequenceNode):
-        items: list[_Item] = []
-        for element in node.value:
-            if isinstance(element, yaml.ScalarNode):
-                items.append(_Item(element.value, [], line_of(element)))
-            elif isinstance(element, yaml.MappingNode):
-                items += _yaml_items(element)
-            else:
-                raise SchemaError(f"A list stands inside a list (line {line_of(element)}).", _SHAPE)
-        return items
-    if node.value in _NOTHING:
-        return []
-    raise SchemaError(f"A single label stands where a list is needed (line {line_of(node)}).", _SHAPE)
+        found = _Pairs((_content(key), _content(value)) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        found = _List(_content(element) for element in node.value)
+    else:
+        found = _Label(node.value)
+        found.nothing = getattr(node, "style", None) is None and node.value in _NOTHING
+    found.line = line_of(node)
+    return found
 
 
-def _json_items(content: object) -> list[_Item]:
-    if content is None:
+def _tree(content: Any) -> Taxonomy:
+    if isinstance(content, _Pairs) and any(key == _MARK for key, _ in content):
+        return Taxonomy.from_dict(_document(content))
+    return Taxonomy.build(_edges(content, None))
+
+
+def _edges(content: Any, above: str | None) -> Iterator[Edge]:
+    for label, below in _entries(content):
+        if not isinstance(label, str):
+            raise SchemaError(f"A label is not text{_at(label)}.", _SHAPE)
+        yield Edge(str(label), above, getattr(label, "line", 0))
+        yield from _edges(below, str(label))
+
+
+def _entries(content: Any) -> list[tuple[Any, Any]]:
+    """Labels, and what stands below each."""
+    if content is None or getattr(content, "nothing", False):
         return []
     if isinstance(content, _Pairs):
-        return [_Item(label, _json_items(below), 0) for label, below in content]
-    if isinstance(content, list):
-        items: list[_Item] = []
-        for element in content:
-            if isinstance(element, str):
-                items.append(_Item(element, [], 0))
-            elif isinstance(element, _Pairs):
-                items += _json_items(element)
-            else:
-                raise SchemaError("A list holds something that is neither a label nor a mapping.", _SHAPE)
-        return items
-    raise SchemaError("A single value stands where a list is needed.", _SHAPE)
+        return content
+    if not isinstance(content, list):
+        raise SchemaError(f"A single label or value stands where a list is needed{_at(content)}.", _SHAPE)
+    found: list[tuple[Any, Any]] = []
+    for entry in content:
+        if not isinstance(entry, str | _Pairs):
+            raise SchemaError(
+                f"A list holds something that is neither a label nor a mapping{_at(entry)}.", _SHAPE
+            )
+        found += [(entry, None)] if isinstance(entry, str) else entry
+    return found
 
 
-def _yaml_pairs(node: yaml.Node) -> Any:
-    """A YAML node as the JSON reader would give it: all scalars text, but for an unquoted null."""
-    if isinstance(node, yaml.MappingNode):
-        return _Pairs((str(key.value), _yaml_pairs(value)) for key, value in node.value)
-    if isinstance(node, yaml.SequenceNode):
-        return [_yaml_pairs(element) for element in node.value]
-    plain = isinstance(node, yaml.ScalarNode) and node.style is None
-    return None if plain and node.value in _NOTHING else node.value
+def _at(content: Any) -> str:
+    line = getattr(content, "line", 0)
+    return f" (line {line})" if line else ""
 
 
 def _document(pairs: _Pairs) -> dict[str, Any]:
@@ -211,7 +200,9 @@ def _document(pairs: _Pairs) -> dict[str, Any]:
     for key, value in pairs:
         content = value
         if isinstance(value, _Pairs):
-            content = dict(value)
+            content = {
+                str(label): None if getattr(above, "nothing", False) else above for label, above in value
+            }
             if len(content) < len(value):
                 raise SchemaError("A label appears twice in the taxonomy.", "Give each label one place.")
         document[key] = int(content) if key == _MARK and str(content).isdecimal() else content

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Allocator, NotApplicable, Problem
+from coterie.statistics.prediction.fitting import connected
 from coterie.statistics.prediction.metric import Metric
 
 STEPS = 12  # as in Nunes 2024: the budget above the floors in twelve equal parts
@@ -60,21 +61,9 @@ def allocate(problem: Problem) -> Floats:
 
 def blocks(metric: Metric) -> list[NDArray[np.int64]]:
     """Measurements that share a target, joined until no target spans two blocks."""
-    owner = list(range(len(metric.sources)))
-
-    def root(index: int) -> int:
-        while owner[index] != index:
-            index = owner[index]
-        return index
-
-    for error in metric.errors:
-        first, *others = metric.source_of[list(error.inputs)].tolist()
-        for other in others:
-            owner[root(other)] = root(first)
-    groups: dict[int, list[int]] = {}
-    for index in range(len(owner)):
-        groups.setdefault(root(index), []).append(index)
-    return [np.array(group, dtype=np.int64) for group in groups.values()]
+    inputs = (metric.source_of[list(error.inputs)].tolist() for error in metric.errors)
+    part = connected(len(metric.sources), ((first, other) for first, *others in inputs for other in others))
+    return [np.flatnonzero(part == number) for number in range(int(part.max()) + 1)]
 
 
 def compositions(parts: int, most: int) -> NDArray[np.int64]:

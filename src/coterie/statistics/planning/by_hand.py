@@ -139,24 +139,11 @@ def resplit(chosen: Plan, split: Mapping[str, Number]) -> Plan:
     Examples
     --------
     >>> import coterie
-    >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 1000,
-    ...     "neighbours": "replace-one",
-    ...     "budget": {"epsilon": 1},
-    ...     "statistics": {
-    ...         "average": {"kind": "mean", "of": "wage", "expected": 20},
-    ...         "young": {"kind": "count", "where": {"wage": [0, 50]}, "expected": 800},
-    ...     },
-    ... }
-    >>> chosen = coterie.statistics.plan(specification)
+    >>> asked = coterie.statistics.from_sql("SELECT AVG(rent) FROM people", coterie.demo_schema())
+    >>> chosen = coterie.statistics.plan(asked)
     >>> first, second = chosen.split
-    >>> {name: float(budget) for name, budget in coterie.statistics.resplit(chosen, {second: "0.25"}).split.items()}
-    {'sum((wage − 50) | all records)': 0.75, 'count | wage in (0, 50)': 0.25}
+    >>> [float(budget) for budget in coterie.statistics.resplit(chosen, {second: "0.25"}).split.values()]
+    [0.75, 0.25]
     """
     design, now = chosen.design, chosen.split
     for name in split:

@@ -71,20 +71,10 @@ def plan(
     Examples
     --------
     >>> import coterie
-    >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 1000,
-    ...     "neighbours": "replace-one",
-    ...     "budget": {"epsilon": 1},
-    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
-    ... }
-    >>> chosen = coterie.statistics.plan(specification)
+    >>> asked = coterie.statistics.from_sql("SELECT AVG(rent) FROM people", coterie.demo_schema())
+    >>> chosen = coterie.statistics.plan(asked)
     >>> chosen
-    <Plan of wages: ε = 1, 1 measurement by gradient>
+    <Plan of statistics: ε = 1, 2 measurements by gradient>
     >>> chosen.to_frame().column_names
     ['target', 'mean_error', 'standard_error', 'median', 'p95']
     """

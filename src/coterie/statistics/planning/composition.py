@@ -257,11 +257,8 @@ def separable_optimum(weights: Floats, feasible: Feasible, powers: Floats) -> Fl
     """
     exponent = powers / (powers + 1.0)
     base = (weights / powers) ** exponent
-    if len(feasible.rows) == 1:
-        price = np.maximum(feasible.rows[0], 1e-300)
-        shape = base * price**-exponent
-        return _one_row(shape, exponent, feasible)
-
+    if len(feasible.rows) == 1:  # all exponents are alike: Laplace noise, or Gaussian
+        return feasible.fill(base * np.maximum(feasible.rows[0], 1e-300) ** -exponent)
     price = np.full(len(feasible.rows), 1.0)
     budgets = feasible.floors
     for _ in range(_DUAL_STEPS):
@@ -275,20 +272,6 @@ def separable_optimum(weights: Floats, feasible: Feasible, powers: Floats) -> Fl
         price = price * np.minimum(np.maximum(use, 1e-3), 1e3) ** (1.0 / float(exponent.max()))
         price = np.maximum(price, 1e-30 * float(price.max()))
     return _use_slack(budgets, feasible)
-
-
-def _one_row(shape: Floats, exponent: Floats, feasible: Feasible) -> Floats:
-    if bool((exponent == exponent[0]).all()):
-        return feasible.fill(shape)
-    low, high = -300.0, 300.0
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        budgets = np.maximum(feasible.floors, shape * np.exp(-middle * exponent))
-        if feasible.used(budgets) > feasible.total:
-            low = middle
-        else:
-            high = middle
-    return np.maximum(feasible.floors, shape * np.exp(-high * exponent))
 
 
 def _use_slack(budgets: Floats, feasible: Feasible) -> Floats:

@@ -84,22 +84,12 @@ class Plan:
     Examples
     --------
     >>> import coterie
-    >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 1000,
-    ...     "neighbours": "replace-one",
-    ...     "budget": {"epsilon": 1},
-    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
-    ... }
-    >>> chosen = coterie.statistics.plan(specification)
-    >>> chosen.split
-    {'sum((wage − 50) | all records)': Fraction(1, 1)}
-    >>> chosen.errors[0].mean < 1
-    True
+    >>> asked = coterie.statistics.from_sql("SELECT AVG(rent) FROM people", coterie.demo_schema())
+    >>> chosen = coterie.statistics.plan(asked)
+    >>> len(chosen.split)
+    2
+    >>> chosen.errors[0].name
+    'mean_rent'
     """
 
     design: Design

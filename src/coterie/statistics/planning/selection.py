@@ -2,23 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import Problem, gradient, square_root
-from coterie.statistics.planning.agreement import from_same_sums
-from coterie.statistics.planning.composition import minimise
+from coterie.statistics.allocators import Problem
+from coterie.statistics.allocators.searches import MANY_TARGETS, first_order
+from coterie.statistics.planning.composition import Feasible, minimise, separable_optimum
 from coterie.statistics.planning.design import Design
-from coterie.statistics.planning.grouping import Key, group_asked
-from coterie.statistics.planning.strategy import EVERY_CELL, Strategy, columns_of, strategies
+from coterie.statistics.planning.strategy import (
+    EVERY_CELL,
+    Key,
+    Strategy,
+    columns_of,
+    group_asked,
+    on_grid,
+    strategies,
+)
 from coterie.statistics.prediction.derivation import can_use_sums
-from coterie.statistics.prediction.joint import spread_of
+from coterie.statistics.prediction.joint import inverse_of, spread_of
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group
-from coterie.statistics.specification.specification import Notion, Route, Specification
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, atoms
+from coterie.statistics.specification.specification import (
+    Notion,
+    Route,
+    Specification,
+    Statistic,
+    StatisticKind,
+)
+
+# Which statistics must be computed from the same sums, because readers can compute one of them from the others.
+#
+# A mean that is measured by itself would contradict the sum and the count beside it, or the means of the parts of its group.
+
+_MEANS = (StatisticKind.SUM, StatisticKind.MEAN)
+_SPREADS = (StatisticKind.VARIANCE, StatisticKind.STD)
+
+
+def from_same_sums(specification: Specification) -> set[str]:
+    """The names of statistics that have a choice of route, and must not be measured by themselves."""
+    free = [s for s in specification.statistics if can_use_sums(s) and not s.weighted_by]
+    derived = [s for s in specification.statistics if s.kind.of_two_columns]
+    counted = {s.where for s in specification.statistics if s.kind is StatisticKind.COUNT}
+    found: set[str] = set()
+    for alike in _families(free):
+        for one, other in itertools.combinations(alike, 2):
+            if not (one.name in found and other.name in found) and not apart(one.where, other.where):
+                found |= {one.name, other.name}
+        for one in alike:
+            if one.kind is StatisticKind.PROPORTION:
+                bound = one.counted in counted
+            else:
+                bound = any(
+                    one.columns[0] in two.columns and not apart(one.where, two.where) for two in derived
+                )
+            if bound:
+                found.add(one.name)
+    return {name for name in found if specification[name].route is Route.AUTO}
+
+
+def _families(free: list[Statistic]) -> Iterator[list[Statistic]]:
+    """Statistics that can be computed from each other where their groups overlap."""
+    keyed: dict[object, list[Statistic]] = {}
+    for s in free:
+        if s.kind is StatisticKind.PROPORTION:
+            keyed.setdefault("proportions", []).append(s)
+        elif s.kind in _SPREADS or (s.kind in _MEANS and len(s.columns) == 1):
+            keyed.setdefault((s.columns, s.kind in _MEANS), []).append(s)
+    return iter(keyed.values())
+
+
+def apart(one: Filter, other: Filter) -> bool:
+    """Whether what they say of some column excludes each other."""
+    theirs = dict(other.conditions)
+    return any(
+        column in theirs and condition != theirs[column] and not _meet(condition, theirs[column])
+        for column, condition in one.conditions
+    )
+
+
+def _meet(one: Condition, other: Condition) -> bool:
+    if isinstance(one, OneOf) and isinstance(other, OneOf):
+        return not set(one.values).isdisjoint(other.values)
+    if isinstance(one, Between) and isinstance(other, Between):
+        return one.start < other.below and other.start < one.below
+    return any(all(accepted) for accepted in atoms([one, other]))
+
 
 MOST_GROUPS_TRIED_ALONE = 12
 MOST_SINGLES = 64  # numbers that get a budget each; more are measured together
@@ -90,9 +164,9 @@ def _quick_score(design: Design) -> float:
         lambda budgets: design.metric.score_gradient(budgets, exponent=8),
         design.feasible,
         problem.powers,
-        square_root.allocate(problem),
+        first_order(problem),
         tolerance=1e-3,
-        steps=25 if len(design.metric.targets) <= gradient.MANY_TARGETS else 6,
+        steps=25 if len(design.metric.targets) <= MANY_TARGETS else 6,
     )
     return found.value
 
@@ -116,6 +190,7 @@ def best_design(specification: Specification, build: Build) -> Design:
 
 # --- strategies ---------------------------------------------------------------------------------------------------
 
+_MOST_SPLIT = 100_000  # rows × cells of what is asked, where each row's part is searched for
 _BETTER = 0.02  # a strategy must promise this much more than what is asked, measured as it is
 
 
@@ -163,11 +238,24 @@ def _best_strategy(base: Design, group: Group, gaussian: bool) -> Strategy:
     wanted, shares, first = wanted[seen], shares[seen], first[seen]
     candidates = [*strategies(group.cells, wanted, shares / first, gaussian)]
     rows = np.unique(group.held, axis=0)
+    rows = rows[rows.any(axis=1)]
     if rows.size <= MOST_WEIGHTS:
-        candidates.append(Strategy("as asked", rows[rows.any(axis=1)].astype(np.int64)))
+        candidates.append(Strategy("as asked", rows.astype(np.int64)))
+    if rows.size <= _MOST_SPLIT:
+        candidates.append(on_grid("as asked, each with its part", _parts(rows, wanted, shares, gaussian)))
     costs = {one.name: _sum_of_errors(one, wanted, shares, gaussian) for one in candidates}
     best = min(candidates, key=lambda one: costs[one.name])
     return replace(best, tried={name: cost / costs[best.name] for name, cost in costs.items()})
+
+
+def _parts(rows: NDArray[np.bool_], wanted: Floats, shares: Floats, gaussian: bool) -> Floats:
+    """What is asked, with weights as if each had its own budget: the best split by what the targets take from each."""
+    held = rows.astype(np.float64)
+    taken = shares @ np.abs(wanted @ inverse_of(held))
+    feasible = Feasible(np.unique(held.T, axis=0), 1.0, np.full(len(held), 1e-3 / len(held)))
+    power = 2.0 if gaussian else 1.0
+    parts = separable_optimum(np.maximum(taken, 1e-9 * taken.max()), feasible, np.full(len(held), power))
+    return held * (np.sqrt(parts) if gaussian else parts)[:, None]
 
 
 def _linear_targets(base: Design, group: Group) -> tuple[Floats, Floats]:

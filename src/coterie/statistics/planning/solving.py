@@ -16,9 +16,8 @@ from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem
 from coterie.statistics.planning.composition import exact_budgets
 from coterie.statistics.planning.design import Design
-from coterie.statistics.planning.fairness import smallest_excess
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.planning.planner import design_for, planned
+from coterie.statistics.planning.planner import design_for, planned, smallest_excess
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Notion, PrivacyBudget, Specification
@@ -54,17 +53,11 @@ def solve_budget(specification: Specification) -> Plan:
     --------
     >>> import coterie
     >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 1000,
-    ...     "neighbours": "replace-one",
+    ...     "neighbours": "add-remove",
     ...     "budget": {"epsilon": 1},
-    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20, "tolerance": 0.5}},
+    ...     "statistics": {"n": {"kind": "count", "expected": 5000, "tolerance": 0.5}},
     ... }
-    >>> asked = coterie.statistics.read_specification(specification)
+    >>> asked = coterie.statistics.read_specification(specification, coterie.demo_schema())
     >>> coterie.statistics.solve_budget(asked).errors[0].mean <= 0.5
     True
     """

@@ -16,11 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.nearest import FixedSums, nearest, rounded, within
-from coterie.statistics.specification.cells import Cells
-from coterie.statistics.specification.filters import atoms
+from coterie.statistics.prediction.fitting import (
+    CellClasses,
+    FixedSums,
+    connected,
+    nearest,
+    rounded,
+    sums_of,
+    within,
+)
+from coterie.statistics.specification.filters import Cells, atoms
 
-CellClasses = NDArray[np.int64]
+_ROUNDS = 40  # of fitting tables in a circle until all agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +41,6 @@ class SharedMargin:
     def of(self, table: int, cells: Floats) -> Floats:
         """The margin of a table (draws × cells)."""
         return sums_of(cells, self.classes[table], self.count)
-
-
-def sums_of(cells: Floats, classes: CellClasses, count: int) -> Floats:
-    """Draws × classes."""
-    if len(cells) == 1:
-        found = np.bincount(classes, weights=cells[0], minlength=count)
-        return np.asarray(found[None, :], dtype=np.float64)
-    order = np.argsort(classes, kind="stable")
-    starts = np.searchsorted(classes[order], np.arange(count))
-    return np.asarray(np.add.reduceat(cells[:, order], starts, axis=1))
 
 
 def shared_margins(tables: Sequence[Cells]) -> tuple[SharedMargin, ...]:
@@ -92,27 +89,21 @@ def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, CellClasses]
     numbered = {condition: place for place, condition in enumerate(conditions)}
     here = {place: [numbered[c] for c in axis.conditions] for place, axis in axes.items()}
     present = {place: set(np.unique(found).tolist()) for place, found in atom_of.items()}
-    joined: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def root(piece: tuple[int, int]) -> tuple[int, int]:
-        while joined.setdefault(piece, piece) != piece:
-            piece = joined[piece]
-        return piece
-
+    starts = dict(
+        zip(axes, np.cumsum([0, *(len(axis.atoms) for axis in axes.values())]).tolist(), strict=False)
+    )
+    pairs: list[tuple[int, int]] = []
     for accepted in atoms(list(conditions)):
         pieces = [
             (place, axis.place.get(tuple(accepted[i] for i in here[place]), -1))
             for place, axis in axes.items()
         ]
         if all(atom in present[place] for place, atom in pieces):
-            for piece in pieces[1:]:
-                joined[root(piece)] = root(pieces[0])
-    roots = {root((place, atom)) for place, held in present.items() for atom in held}
-    numbers = {one: number for number, one in enumerate(sorted(roots))}
-    return {
-        place: np.array([numbers[root((place, int(atom)))] for atom in found], dtype=np.int64)
-        for place, found in atom_of.items()
-    }
+            pairs += itertools.pairwise(starts[place] + atom for place, atom in pieces)
+    part = connected(sum(len(axis.atoms) for axis in axes.values()), pairs)
+    found = {place: part[starts[place] + atom] for place, atom in atom_of.items()}
+    used = np.unique(np.concatenate(list(found.values())))
+    return {place: np.searchsorted(used, parts) for place, parts in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +147,25 @@ class Links:
                 families = self._families(table, known, margin)
                 noisy = margin.of(table, cells[table])[0]
                 known.append((margin, rounded(nearest(noisy, families), families)))
-        found = []
-        for table, one in enumerate(cells):
-            families = self._families(table, known, None)
-            seen = ~self.open[table]
-            held = np.zeros(one.shape[1])
-            inner = [family.only(seen) for family in families]
-            held[seen] = rounded(nearest(one[0, seen], inner), inner)
-            found.append(held[None, :])
-        return found
+        found: list[Floats | None] = [None] * len(cells)
+        for _ in range(_ROUNDS):
+            before = known
+            for table, one in enumerate(cells):
+                families, seen = self._families(table, known, None), ~self.open[table]
+                made = found[table]
+                if made is not None and all(np.array_equal(f.of(made[0]), f.sums) for f in families):
+                    continue
+                held = np.zeros((1, one.shape[1]))
+                inner = [family.only(seen) for family in families]
+                held[0, seen] = rounded(nearest(one[0, seen], inner), inner)
+                found[table] = held
+                if (
+                    seen.all() and len(families) > 2
+                ):  # what no table without negative counts has, the others take over
+                    known = [(m, m.of(table, held)[0] if table in m.classes else sums) for m, sums in known]
+            if known is before:
+                break
+        return [one for one in found if one is not None]
 
     def bounded(self, cells: Sequence[Floats], ends: Sequence[tuple[Floats, Floats] | None]) -> list[Floats]:
         """One draw of sums: between their limits, with margins that stay the same in all tables."""

@@ -21,7 +21,7 @@ from coterie.errors import SchemaError
 from coterie.schema.exact import float_up
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid
 from coterie.statistics.specification.filters import Filter, filter_text, number_text
-from coterie.statistics.specification.large_table import LargeTable
+from coterie.statistics.specification.groups import LargeTable
 from coterie.statistics.specification.specification import Neighbours
 
 _UP = 1.0 + 2.0**-50  # doubles are rounded somewhere in these formulas: only ever upwards
@@ -177,7 +177,7 @@ def distinct(where: Filter, column: str) -> Measurement:
 
 
 def keys(where: Filter, column: str) -> Measurement:
-    """A count for each value that occurs, shown where it is large enough: see `key_threshold`."""
+    """A count for each value that occurs, shown where it is large enough: see `KeyThreshold`."""
     proof = (
         "A record has one key, and moves its count by one. If another record has the key too, the same keys are counted "
         "with and without it: noise on one number. If none has, only the threshold can show the key, with probability δ at "

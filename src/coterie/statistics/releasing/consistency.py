@@ -97,6 +97,7 @@ class Replay:
 
     design: Design
     budgets: Floats
+    made: Reconstruction
     moved: NDArray[np.float64]
 
     @classmethod
@@ -109,7 +110,7 @@ class Replay:
         moved = made.linear(drawn) - exact
         for q in made.alone:  # a quantile's truth differs from table to table
             moved[:, q] = drawn[:, design.starts[design.metric.source_of[q]]] - truth[q]
-        return cls(design, budgets, moved)
+        return cls(design, budgets, made, moved)
 
     def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Range]:
         """For each target an interval that covers the noiseless value with this probability.
@@ -119,10 +120,9 @@ class Replay:
         replays at the drawn values, approximate where an equation bends strongly within the noise.
         """
         design = self.design
-        made = design.reconstruction(self.budgets)
-        centre = made.linear(noisy[None, :])[0]
+        centre = self.made.linear(noisy[None, :])[0]
         drawn = _Drawn(tuple(quantity.name for quantity in design.metric.quantities), centre, self.moved)
-        free = _free(design, made, noisy)
+        free = _free(design, self.made, noisy, centre)
         found = {}
         for error in design.metric.errors:
             target, inputs = error.target, error.inputs
@@ -166,9 +166,8 @@ def _expected_rows(design: Design) -> Floats:
     return rows
 
 
-def _free(design: Design, made: Reconstruction, noisy: Floats) -> set[int]:
+def _free(design: Design, made: Reconstruction, noisy: Floats, centre: Floats) -> set[int]:
     """Quantities that are one number as it was measured: the law of its noise is known exactly."""
-    centre = made.linear(noisy[None, :])[0]
     found = set(made.alone.tolist())
     for group, fit in zip(made.groups, made.fits, strict=True):
         if group.joint is not None or fit.records is not None:
@@ -235,16 +234,23 @@ class _Drawn:
         return near_a_bound(ends, a / b, limits, level)
 
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
-        """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
-        tape = Tape.of(inside)
-        used = [(used, self._place[used]) for used in names_in(inside)]
-        moved = {name: self.moved[:, i] for name, i in used}
-        centre = {name: self.centre[i] for name, i in used}
-        here = float(tape.value(centre))
-        low, high = _tails(tape.value({name: centre[name] + moved[name] for name in moved}) - here, level)
-        first, last = _tails(tape.value({name: centre[name] - moved[name] for name in moved}), level)
-        middle = _cut(outside).clip(here)
-        return [middle - high, middle - low, first, last]
+        """The values that noise may have come from. One end of them is the truth as often as the other.
+
+        Where all of them lie beyond what is possible, what is measured is taken as if measured at the bound.
+        """
+        tape, used = Tape.of(inside), [(used, self._place[used]) for used in names_in(inside)]
+        back = tape.value({name: self.centre[i] - self.moved[:, i] for name, i in used})
+        here = float(tape.value({name: self.centre[i] for name, i in used}))
+        cut = _both(_cut(outside), _possible(inside))
+        low, high = _tails(back, level)
+        if low < cut.upper and cut.lower < high:
+            return [low, high]
+
+        def ends(at: float, level: float) -> tuple[float, float]:
+            low, high = _tails(back, level)
+            return at + low - here, at + high - here
+
+        return near_a_bound(ends, here, cut, level)
 
 
 def _tails(draws: Floats, level: float) -> tuple[float, float]:

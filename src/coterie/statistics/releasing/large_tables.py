@@ -20,12 +20,17 @@ from coterie.chain.noise.discrete_gaussian import whole_gaussian, whole_laplace
 from coterie.chain.noise.sampler import Sampler
 from coterie.schema.arrays import Floats, Whole
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.releasing.common_margins import of_counts, with_counts, with_table
 from coterie.statistics.releasing.consistency import LEVEL
-from coterie.statistics.releasing.nearest_table import FixedMargin, nearest_counts
+from coterie.statistics.releasing.nearest_table import (
+    FixedMargin,
+    nearest_counts,
+    of_counts,
+    with_counts,
+    with_table,
+)
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.large_table import LargeTable
+from coterie.statistics.specification.groups import LargeTable
 from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
 _MANY = 50  # draws whose sum is as good as normal

@@ -18,13 +18,16 @@ from coterie.statistics.planning.plan import read_split
 from coterie.statistics.releasing.certificate import certify_statistics, promise, purpose_of
 from coterie.statistics.releasing.raw_measurements import raw_bytes
 from coterie.statistics.releasing.records import RecordSource, open_records
-from coterie.statistics.releasing.release_store import ReleaseStore, in_ledger, my_turn, open_store
 from coterie.statistics.releasing.released_files import (
     Kept,
     Outputs,
     Published,
+    ReleaseStore,
     changed,
+    in_ledger,
+    my_turn,
     on_disk,
+    open_store,
     outdated,
     signed,
 )
@@ -107,23 +110,11 @@ def release(
     Examples
     --------
     >>> import coterie, tempfile
-    >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 4,
-    ...     "neighbours": "replace-one",
-    ...     "budget": {"epsilon": 1},
-    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
-    ... }
+    >>> asked = coterie.statistics.from_sql("SELECT AVG(rent) FROM people", coterie.demo_schema())
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = coterie.statistics.release(
-    ...         specification, {"wage": [10, 20, 20, 30]}, f"{folder}/wages.csv", seed=1
-    ...     )
+    ...     done = coterie.statistics.release(asked, coterie.demo_population(), f"{folder}/rents.csv", seed=1)
     >>> done.to_frame().column("name").to_pylist()
-    ['average']
+    ['mean_rent']
     """
     if not isinstance(specification, Specification):
         specification = read_specification(specification)

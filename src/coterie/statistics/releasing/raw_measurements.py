@@ -28,9 +28,8 @@ from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.noise_model import Family
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
-from coterie.statistics.specification.cells import Axis
 from coterie.statistics.specification.equations import names_in
-from coterie.statistics.specification.filters import Between, Condition, OneOf, filter_text
+from coterie.statistics.specification.filters import Axis, Between, Condition, OneOf, filter_text
 
 OTHER = "(other)"
 _MOST_TERMS = 4  # that a row is described by; `weights` has all of them

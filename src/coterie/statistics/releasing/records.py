@@ -29,8 +29,7 @@ from coterie.statistics.specification.asked_values import (
     is_labelled,
     resolved,
 )
-from coterie.statistics.specification.cells import Cells
-from coterie.statistics.specification.filters import Between, Condition, Filter, Value, number_text
+from coterie.statistics.specification.filters import Between, Cells, Condition, Filter, Value, number_text
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells

@@ -18,7 +18,7 @@ from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.measurement import Kind
+from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.releasing.consistency import LEVEL, Replay
 from coterie.statistics.releasing.large_tables import ReleasedTable, released_tables
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale, threshold_of
@@ -64,10 +64,11 @@ def make_release(
     exact = compute(design, records, noise.sampler)
     shown = _shown_keys(chosen, exact, noise)
     noisy = add_noise(design, exact, chosen.budgets, noise)
-    made = design.reconstruction(as_floats(chosen.budgets))
+    replay = Replay.of(design, as_floats(chosen.budgets))
+    made = replay.made
     cells = made.tables(noisy)
     statistics, equations = evaluate(design, made.asked(noisy, cells))
-    bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
+    bounds = replay.intervals(noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values, figures = [], {}
     counts = {
@@ -189,17 +190,14 @@ def add_noise(
     neighbours, zcdp = specification.neighbours, specification.budget.notion is not Notion.PURE
     for m, source, budget in zip(design.measurements, design.metric.sources, budgets, strict=True):
         stream = f"statistics {part}{specification.digest} {m.name}"
-        if isinstance(m, JointMeasurement):
-            columns.append(
-                noise.add_rows(exact[m.name], m, source.family, budget, neighbours, stream, releases)
-            )
-        elif m.kind in (Kind.KEYS, Kind.TABLE):
+        found = exact[m.name]
+        if m.kind in (Kind.KEYS, Kind.TABLE):
             # Drawn elsewhere: of keys, what is not shown must not leave there; a table is no number of a fit.
             columns.append(np.zeros((releases, 1)))
-        elif m.kind is Kind.QUANTILE:
-            drawn = noise.choose(exact[m.name], m, budget, zcdp, neighbours, stream, releases)
+        elif isinstance(m, Measurement) and m.kind is Kind.QUANTILE:
+            drawn = noise.choose(found, m, budget, zcdp, neighbours, stream, releases)
             columns.append(drawn[:, None])
         else:
-            drawn = noise.add(exact[m.name], m, source.family, budget, neighbours, stream, releases)
-            columns.append(drawn[:, None])
+            numbers = found if isinstance(m, JointMeasurement) else [found]
+            columns.append(noise.add(numbers, m, source.family, budget, neighbours, stream, releases))
     return np.hstack(columns)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from coterie.errors import ParameterError, nearest
+from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.statistics.specification.asked_values import one_spelling
 from coterie.statistics.specification.calculus import Range
@@ -22,8 +22,13 @@ from coterie.statistics.specification.fields import (
     positive_of,
 )
 from coterie.statistics.specification.filters import Between, Filter, label_text, read_filter
-from coterie.statistics.specification.groups import StatisticGroup, axes_of, groups_of, private_key
-from coterie.statistics.specification.large_table import large_table
+from coterie.statistics.specification.groups import (
+    StatisticGroup,
+    axes_of,
+    groups_of,
+    large_table,
+    private_key,
+)
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
 from coterie.statistics.specification.specification import (
@@ -33,7 +38,63 @@ from coterie.statistics.specification.specification import (
     Statistic,
     StatisticKind,
 )
-from coterie.statistics.specification.weighting import with_weight
+
+# `weighted: true`: a count becomes the sum of the weights, a sum one of products, a mean or a proportion a ratio of sums.
+#
+# So sensitivities, plans and reconstruction are those of sums: one record moves a weighted count by w_max at most.
+
+_KINDS = (StatisticKind.COUNT, StatisticKind.SUM, StatisticKind.MEAN, StatisticKind.PROPORTION)
+
+
+def weighted(content: object, where: str) -> bool:
+    if not isinstance(content, bool):
+        raise ParameterError(f"{where}: `weighted` is true or false.", "Write weighted: true.")
+    return content
+
+
+def with_weight(
+    statistic: Statistic, entry: Mapping[str, Any], schema: Schema, *, default: bool
+) -> Statistic:
+    """The statistic as the entry asks for it, by the weight of the schema or not."""
+    where = f"Statistic '{statistic.name}'"
+    if not weighted(entry.get("weighted", default), where):
+        return statistic
+    if schema.weight is None:
+        raise SchemaError(
+            f"{where} is weighted, and the schema has no weight.",
+            "Give one column `role: weight` in the schema.",
+        )
+    kind, name = statistic.kind, schema.weight.name
+    if kind not in _KINDS or len(statistic.columns) > 1:
+        raise ParameterError(
+            f"{where} cannot be weighted.",
+            "Counts and histograms (of few cells), proportions, and sums and means of one column can; write "
+            "weighted: false for this one.",
+        )
+    if name in statistic.columns:
+        raise ParameterError(f"{where}: '{name}' is the weight itself.", "Write weighted: false.")
+    if kind in (StatisticKind.COUNT, StatisticKind.SUM):
+        # The least size is one of records, not of weights.
+        columns = (name, *statistic.columns)
+        return replace(statistic, kind=StatisticKind.SUM, columns=columns, weighted_by=name)
+    return replace(statistic, weighted_by=name)
+
+
+def mean_weight(content: object, schema: Schema, records: int | None) -> float | None:
+    """As declared, or as public totals say; never the true one."""
+    stated = positive_of(content, "`mean_weight`")
+    weight = schema.weight
+    if stated is None:
+        return schema.totals.population / records if schema.totals is not None and records else None
+    if weight is None:
+        raise SchemaError(
+            "`mean_weight` is given, and the schema has no weight.", "Give one column `role: weight`."
+        )
+    if weight.domain is not None and not weight.domain.lower <= stated <= weight.domain.upper:
+        raise ParameterError(
+            "`mean_weight` lies outside the bounds of the weight.", "Correct one of the two."
+        )
+    return stated
 
 
 def of_group(content: Mapping[Any, Any], label: str, where: str) -> object:
@@ -198,6 +259,8 @@ def _single(
             )
     if kind is StatisticKind.MEDIAN:
         kind = StatisticKind.QUANTILE
+    _check_alone(entry, kind, where)
+    least = positive_of(entry.get("least_std"), f"{where}, least_std")
     chosen = read_filter(entry.get("where"), where) & group.where
     shape = None
     said = entry.get("shape")
@@ -226,37 +289,33 @@ def _single(
         tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
         summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
-        least_stds=_least_std(entry.get("least_std"), kind, where),
-        at_most=_at_most(entry.get("at_most"), kind, where),
-        trim=_trim(entry.get("trim"), kind, where),
+        least_stds=() if least is None else (least,),
+        at_most=positive_integer(entry.get("at_most"), f"{where}, at_most"),
+        trim=_trim(entry.get("trim", 0.1), where),
         group=group.columns,
     )
 
 
-def _trim(content: object, kind: StatisticKind, where: str) -> float:
-    if content is not None and kind is not StatisticKind.TRIMMED_MEAN:
-        raise ParameterError(f"{where} has `trim`, but is no trimmed_mean.", "Drop it.")
-    trim = 0.1 if content is None else number_of(content, f"{where}, trim")
+_ALONE = {  # entries that only some kinds have
+    "trim": (StatisticKind.TRIMMED_MEAN,),
+    "at_most": (StatisticKind.COUNT_DISTINCT,),
+    "least_std": (StatisticKind.SLOPE, StatisticKind.INTERCEPT),
+}
+
+
+def _check_alone(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> None:
+    for name, kinds in _ALONE.items():
+        if entry.get(name) is not None and kind not in kinds:
+            raise ParameterError(f"{where} has `{name}`, but is no {' or '.join(kinds)}.", "Drop it.")
+
+
+def _trim(content: object, where: str) -> float:
+    trim = number_of(content, f"{where}, trim")
     if not 0.001 <= trim <= 0.49:
         raise ParameterError(
             f"{where}: `trim` is the part left out at each end, from 0.001 to 0.49.", "For example trim: 0.1."
         )
     return trim
-
-
-def _at_most(content: object, kind: StatisticKind, where: str) -> int | None:
-    if content is not None and kind is not StatisticKind.COUNT_DISTINCT:
-        raise ParameterError(f"{where} has `at_most`, but is no count_distinct.", "Drop it.")
-    return positive_integer(content, f"{where}, at_most")
-
-
-def _least_std(content: object, kind: StatisticKind, where: str) -> tuple[float, ...]:
-    least = positive_of(content, f"{where}, least_std")
-    if least is None:
-        return ()
-    if kind not in (StatisticKind.SLOPE, StatisticKind.INTERCEPT):
-        raise ParameterError(f"{where} has `least_std`, but is no slope or intercept.", "Drop it.")
-    return (least,)
 
 
 def _expected(content: object, label: str, where: str) -> tuple[float | None, Range | None]:

@@ -42,7 +42,8 @@ def number_of(value: object, where: str, at_least: float = -math.inf) -> float:
     except ValueError:
         raise ParameterError(f"{where} is not a number.", "Write a number.") from None
     if not math.isfinite(number) or number < at_least:
-        raise ParameterError(f"{where} is out of range.", f"Write a finite number of at least {at_least:g}.")
+        least = f" of at least {at_least:g}" if math.isfinite(at_least) else ""
+        raise ParameterError(f"{where} is out of range.", f"Write a finite number{least}.")
     return number
 
 

@@ -19,7 +19,7 @@ from coterie.statistics.releasing.records import Kinds, open_records, typed
 from coterie.statistics.specification.asked_values import asked_values, one_spelling
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.checking import check, check_asked_values, check_expected
-from coterie.statistics.specification.entries import expand, of_group
+from coterie.statistics.specification.entries import expand, mean_weight, of_group, weighted
 from coterie.statistics.specification.equations import formula_of, names_in, parse
 from coterie.statistics.specification.fields import (
     fairness_of,
@@ -52,7 +52,6 @@ from coterie.statistics.specification.specification import (
     Statistic,
     StatisticKind,
 )
-from coterie.statistics.specification.weighting import mean_weight, weighted
 
 VERSION = 1
 _TOP = (
@@ -96,17 +95,11 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
     --------
     >>> import coterie
     >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 1000,
-    ...     "neighbours": "replace-one",
+    ...     "neighbours": "add-remove",
     ...     "budget": {"epsilon": 1},
-    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ...     "statistics": {"average": {"kind": "mean", "of": "rent", "expected": 300}},
     ... }
-    >>> coterie.statistics.read_specification(specification)["average"].kind.value
+    >>> coterie.statistics.read_specification(specification, coterie.demo_schema())["average"].kind.value
     'mean'
     """
     folder = Path()
@@ -124,6 +117,8 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
             "This is not a statistics specification.",
             "It needs mappings `budget:` and `statistics:`; see docs/how-to/publish-statistics.md.",
         )
+    if not {"epsilon", "rho", "delta"}.isdisjoint(document):
+        raise ParameterError("ε, ρ and δ stand under `budget`.", "Write budget: {epsilon: 1}.")
     members(document, _TOP, "The specification")
     if document.get("coterie_statistics", VERSION) != VERSION:
         raise ParameterError(

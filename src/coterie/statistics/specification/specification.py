@@ -29,7 +29,7 @@ from coterie.statistics.specification.filters import EVERYONE, Filter
 from coterie.statistics.specification.shape import ValueShape
 
 if TYPE_CHECKING:
-    from coterie.statistics.specification.large_table import LargeTable
+    from coterie.statistics.specification.groups import LargeTable
 
 
 class StatisticKind(StrEnum):
@@ -239,19 +239,8 @@ class Specification:
     Examples
     --------
     >>> import coterie
-    >>> specification = {
-    ...     "release": "wages",
-    ...     "population": "people",
-    ...     "schema": {
-    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
-    ...     },
-    ...     "records": 1000,
-    ...     "neighbours": "replace-one",
-    ...     "budget": {"epsilon": 1},
-    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
-    ... }
-    >>> coterie.statistics.read_specification(specification)
-    <Specification of wages: ε = 1, 1 statistic, 0 equations; population people>
+    >>> coterie.statistics.from_sql("SELECT AVG(rent) FROM people", coterie.demo_schema())
+    <Specification of statistics: ε = 1, 1 statistic, 0 equations; population people>
     """
 
     release: str

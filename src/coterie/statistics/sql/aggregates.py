@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.statistics.sql.conditions import Node, SqlNames, Where, refused
+from coterie.statistics.sql.conditions import Node, SqlNames, Where, both, refused, written
 
 # By the name of the function without underscores: sqlglot has classes for some, and these differ between versions.
 _OF_TWO = {
@@ -152,7 +152,7 @@ class Aggregates:
                 raise refused(node, "COUNT counts every value, ELSE 0 too. Leave ELSE out, or write SUM.")
             return self._counted_where(condition, node)
         return self._made(
-            "count", where=self.names.both(self.where, self.names.present(self.names.column(counted)), node)
+            "count", where=both(self.where, self.names.present(self.names.column(counted)), node)
         )
 
     def _countif(self, node: Node) -> Asked:
@@ -190,7 +190,7 @@ class Aggregates:
             condition, then, otherwise = _case(averaged)
             if _is_one(then) and otherwise == 0:
                 that = self.names.where(condition)
-                return self._made("proportion", that=that, base="share_" + "_".join(that))
+                return self._made("proportion", that=written(that), base="share_" + "_".join(that))
             if otherwise is not None or _is_one(then):
                 raise refused(
                     node, "Write AVG(CASE WHEN … THEN 1 ELSE 0 END) for a share, or THEN column without ELSE."
@@ -198,7 +198,7 @@ class Aggregates:
             return Aggregates(self.names, self._and(condition, node), self.note)._of("mean", then)
         if isinstance(averaged, exp.Predicate):
             that = self.names.where(averaged)
-            return self._made("proportion", that=that, base="share_" + "_".join(that))
+            return self._made("proportion", that=written(that), base="share_" + "_".join(that))
         return self._of("mean", averaged)
 
     def _quantile(self, node: Node) -> Asked:
@@ -235,13 +235,13 @@ class Aggregates:
         return self._made("count", where=self._and(condition, node), base="n_" + "_".join(chosen))
 
     def _and(self, condition: Node, node: Node) -> Where:
-        return self.names.both(self.where, self.names.where(condition), node)
+        return both(self.where, self.names.where(condition), node)
 
     def _made(self, kind: str, base: str = "", where: Where | None = None, **entries: Any) -> Asked:
         chosen = self.where if where is None else where
         of = entries.get("of", [])
         columns = [of] if isinstance(of, str) else list(of)
-        entry = {"kind": kind, **entries, **({"where": chosen} if chosen else {})}
+        entry = {"kind": kind, **entries, **({"where": written(chosen)} if chosen else {})}
         return Asked(entry, base or "_".join(["n" if kind == "count" else kind, *columns]))
 
 

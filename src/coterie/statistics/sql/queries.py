@@ -26,8 +26,7 @@ from coterie.statistics.specification.groups import DECLARED, PRIVATE, axes_of, 
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification, StatisticKind
 from coterie.statistics.sql.aggregates import Aggregates, Asked
-from coterie.statistics.sql.conditions import Node, SqlNames, Where, refused
-from coterie.statistics.sql.grouping import grouping_sets
+from coterie.statistics.sql.conditions import Node, SqlNames, Where, grouping_sets, refused
 
 _PILOT = 0.1
 _NOT_READ = {  # parts of a SELECT, and what to do instead
@@ -278,7 +277,7 @@ class _QueryReader:
                 alias = item.alias if isinstance(item, exp.Alias) else ""
                 if alias and len(tables) > 1:
                     alias = "_".join((alias, "by", *columns)) if columns else f"{alias}_all"
-                self._figure(aggregates, inner, alias, self._groups(columns, totals))
+                self._figure(aggregates, inner, alias, self._groups(columns, totals, aggregates.where))
             found = True
         if not found:
             raise ParameterError(
@@ -338,14 +337,18 @@ class _QueryReader:
         tried = (plain if number == 1 else f"{plain}_{number}" for number in itertools.count(1))
         return next(name for name in tried if name not in taken)
 
-    def _groups(self, columns: tuple[str, ...], totals: list[tuple[str, ...]]) -> dict[str, Any]:
-        """`by` and `totals`, with the public values of each column."""
+    def _groups(
+        self, columns: tuple[str, ...], totals: list[tuple[str, ...]], where: Where
+    ) -> dict[str, Any]:
+        """`by` and `totals`, with the public values of each column that WHERE leaves."""
         if not columns:
             return {}
         by: dict[str, Any] = {}
         for column in columns:
             values = self.names.values(column)
-            if values is not None:
+            if values is not None and column in where:
+                by[column] = [v for v in values if where[column].accepts(str(v), _as_number(v))]
+            elif values is not None:
                 declared = asked_labels(self.names.schema[column], self.names.schema.folder) is not None
                 by[column] = DECLARED if declared else values
             elif self.private_keys and len(columns) == 1 and not totals:
@@ -354,6 +357,10 @@ class _QueryReader:
             else:
                 raise _no_values(column)
         return {"by": by, **({"totals": [list(kept) for kept in totals]} if totals else {})}
+
+
+def _as_number(value: Any) -> float | None:
+    return None if isinstance(value, str) else float(value)
 
 
 def _no_values(column: str) -> SchemaError:

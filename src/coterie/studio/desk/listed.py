@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, ParameterError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
 from coterie.studio.desk.entries import LISTS, NUMERIC, equation_words, expected_text
 from coterie.studio.ledgers import last_account
@@ -14,6 +14,7 @@ from coterie.studio.project import Project
 
 _MOST_LABELS = 6
 _MOST_MEANS = 2
+_MOST_CELLS = 200  # labels of a column that a table may be by
 
 
 def settings(project: Project) -> dict[str, Any]:
@@ -65,6 +66,37 @@ def suggested(schema: Schema) -> tuple[dict[str, Any], dict[str, Any]]:
     if not groups and len(numbers) == 1:
         statistics[f"spread_{_word(numbers[0].name)}"] = {"kind": "std", "of": numbers[0].name}
     return statistics, equations
+
+
+def table_entry(schema: Schema, columns: Sequence[str], of: str) -> tuple[str, dict[str, Any]]:
+    """A table to publish: people, or the average of a number, by up to three columns, with all its margins."""
+    if not 1 <= len(columns) <= 3 or len({*columns}) != len(columns):
+        raise ParameterError(
+            "A table needs one to three different columns.", "Choose the columns to count by."
+        )
+    by = {name: list(_labels(schema[name])) for name in columns}
+    for name, labels in by.items():
+        if not labels:
+            raise ParameterError(
+                f"'{name}' has no declared labels.", "Choose another column, or declare its labels."
+            )
+    entry: dict[str, Any] = {"kind": "mean", "of": of, "by": by} if of else {"kind": "count", "by": by}
+    if not of and not any(schema[name].gaps for name in columns):
+        entry["complete"] = True
+    if schema.weight is not None and schema.weight.domain is not None:
+        entry["weighted"] = True
+    return "_".join([f"average_{_word(of)}" if of else "people", "by", *map(_word, columns)]), entry | {
+        "totals": True
+    }
+
+
+def tabled(schema: Schema) -> tuple[list[str], list[str]]:
+    """The columns that a table can be by, and the numbers whose average it can show."""
+    usable = [a for a in schema.attributes if a.role not in (Role.IDENTIFIER, Role.WEIGHT)]
+    return (
+        [a.name for a in usable if 2 <= len(_labels(a)) <= _MOST_CELLS],
+        [a.name for a in usable if a.type in NUMERIC and a.domain is not None],
+    )
 
 
 def _labels(attribute: Attribute) -> tuple[str, ...]:

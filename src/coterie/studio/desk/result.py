@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coterie.errors import CoterieError
 from coterie.report.charts import Figure, IntervalRow, intervals
@@ -167,14 +166,7 @@ _MOST_BARS = 40
 _MOST_VALUES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    name: str
-    what: str
-    value: float
-    lower: float
-    upper: float
-    error: float
+Value = dict[str, Any]  # a row of the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +183,7 @@ def read_result(entry: ReleasedStatistics) -> Result:
         content = Path(entry.data).read_bytes()
         certificate = StatisticsCertificate.from_json(Path(entry.certificate).read_bytes())
         found = read(content, Path(entry.data).suffix)
-        values, more = tuple(_values(found.slice(0, _MOST_VALUES))), max(len(found) - _MOST_VALUES, 0)
+        values, more = tuple(rows_of(found.slice(0, _MOST_VALUES))), max(len(found) - _MOST_VALUES, 0)
     except OSError as error:
         return Result((), None, False, f"A file of this release cannot be read ({error.strerror}).")
     except (CoterieError, ValueError, KeyError):
@@ -205,12 +197,12 @@ def figures_of(result: Result) -> list[Figure]:
     """One figure for each statistic with several groups: only these share a unit, and so an axis."""
     families: dict[str, list[Value]] = {}
     for value in result.values:
-        base, bracket, _ = value.name.partition("[")
+        base, bracket, _ = value["name"].partition("[")
         if bracket:
             families.setdefault(base, []).append(value)
     return [
         intervals(
-            [IntervalRow(_label(value.name), value.value, value.lower, value.upper) for value in values],
+            [IntervalRow(_label(value["name"]), *_ends(value)) for value in values],
             axis=base,
             caption=f"{base}, as released, with the 95 % interval of each group.",
             first="Group",
@@ -224,9 +216,5 @@ def _label(name: str) -> str:
     return name.partition("[")[2].removesuffix("]")
 
 
-def _values(table: pa.Table) -> list[Value]:
-    keys = ("value", "lower_95", "upper_95", "expected_absolute_error")
-    return [
-        Value(row["name"], row.get("kind") or row["what"], *(float(row[key]) for key in keys))
-        for row in rows_of(table)
-    ]
+def _ends(value: Value) -> tuple[float, float, float]:
+    return float(value["value"]), float(value["lower_95"]), float(value["upper_95"])

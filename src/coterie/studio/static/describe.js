@@ -6,18 +6,16 @@ const LABELLED = ["categorical", "ordinal"];
 const rows = [...document.querySelectorAll(".attribute")];
 
 function fit(row) {
-  const of = (entry) => row.querySelector(`[data-entry=${entry}] select`).value;
+  const of = (entry) => row.querySelector(`select[name$=".${entry}"]`).value;
   const role = of("role"), type = of("type"), used = role !== "identifier", open = role === "protect" || role === "weight";
+  const ranged = open && RANGED.includes(type), labelled = open && LABELLED.includes(type);
   const fits = {
-    type: used, lower: open && RANGED.includes(type), upper: open && RANGED.includes(type), unit: open && RANGED.includes(type),
-    labels: open && LABELLED.includes(type), taxonomy: open && type === "categorical",
-    suggest: open && (["continuous", "integer"].includes(type) || LABELLED.includes(type)),
-    missing: used, impute: of("missing") === "impute", marks: used, outside: open && RANGED.includes(type),
+    type: used, range: ranged, labels: labelled, dropped: !used, because: ranged || labelled,
+    taxonomy: open && type === "categorical", suggest: open && (["continuous", "integer"].includes(type) || labelled),
+    missing: used, impute: of("missing") === "impute", marks: used, outside: ranged,
     decimals: open && type === "continuous", order: open && type === "categorical", weight: open,
-    recode: open && type !== "boolean",
-    label: used, words: open && type !== "boolean", format: used,
-    because: open && (RANGED.includes(type) || LABELLED.includes(type)),
-    search: open && RANGED.includes(type), share: open && RANGED.includes(type) && of("search") !== "",
+    recode: open && type !== "boolean", label: used, words: open && type !== "boolean", format: used,
+    search: ranged, share: ranged && of("search") !== "",
   };
   for (const field of row.querySelectorAll("[data-entry]")) {
     if (field.dataset.entry in fits) field.hidden = !fits[field.dataset.entry];
@@ -28,11 +26,6 @@ for (const row of rows) {
   fit(row);
   row.addEventListener("change", () => fit(row));
 }
-
-// A link to a row opens it.
-function unfold() { document.querySelector(".attribute:target .edit")?.setAttribute("open", ""); }
-window.addEventListener("hashchange", unfold);
-unfold();
 
 const filter = document.getElementById("filter"), onlyOpen = document.getElementById("only-open"), all = document.getElementById("select-all");
 function narrow() {
@@ -93,7 +86,8 @@ if (filter) {
         const other = fresh.getElementById(row.id);
         if (!other) continue;
         row.dataset.open = other.dataset.open;
-        for (const part of [".what", ".known", ".state"]) row.querySelector(part).replaceWith(other.querySelector(part));
+        row.className = other.className;
+        for (const part of [".state", ".hints", ".labels > summary"]) row.querySelector(part).replaceWith(other.querySelector(part));
       }
     }).catch(() => { told.textContent = "Not saved: the studio does not answer. Is it still running?"; }).finally(() => { busy -= 1; });
   }

@@ -51,6 +51,6 @@
 
   document.addEventListener("ended", (event) => {
     event.preventDefault();
-    ask([event.target.closest("#compared") ? "compared" : "preview", "promise"], () => fetch(location.pathname));
+    ask([event.target.closest("#compared") ? "compared" : "preview", "promise"], () => fetch(location.pathname + location.search));
   });
 }

@@ -187,7 +187,7 @@ def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> l
         rows.append(
             ("People outside the file as control", "Then the attacks that have no verdict now would get one.")
         )
-    if proved and epsilon:
+    if proved and epsilon and not made["choice"].get("delta"):
         once, twice = (share_in_words(most_sure(times * float(parse_epsilon(epsilon)))) for times in (1, 2))
         added = f"Promises add up: the ε of both counts, and {once} becomes {twice}."
         rows.append(("A second release about the same people", added))

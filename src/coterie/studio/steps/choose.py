@@ -42,29 +42,17 @@ class ChoiceForm:
     @classmethod
     def before(cls, choice: Choice | None, records: int) -> ChoiceForm:
         """What was saved, or where the sliders begin."""
+        k = str((choice and choice.k) or min(10, records))
         if choice is None:
-            return cls(k=str(min(10, records)))
-        return cls(
-            choice.method,
-            choice.epsilon or "1",
-            str(choice.k or min(10, records)),
-            choice.k is None,
-            choice.grouping,
-            choice.shuffle,
-            choice.clip,
-        )
+            return cls(k=k)
+        kept = choice.model_dump(include={"method", "grouping", "shuffle", "clip"})
+        return cls(**kept, epsilon=choice.epsilon or "1", k=k, rule=choice.k is None)
 
     @classmethod
     def sent(cls, form: Sent) -> ChoiceForm:
-        return cls(
-            form.text("method"),
-            form.text("epsilon"),
-            form.text("k"),
-            form.flag("rule"),
-            form.text("grouping", "equal"),
-            form.flag("shuffle"),
-            form.flag("clip"),
-        )
+        texts: dict[str, Any] = {name: form.text(name) for name in ("method", "epsilon", "k")}
+        flags: dict[str, Any] = {name: form.flag(name) for name in ("rule", "shuffle", "clip")}
+        return cls(**texts, **flags, grouping=form.text("grouping", "equal"))
 
     def choice(self, method: str) -> Choice:
         """The same settings for any method: each takes what it needs."""

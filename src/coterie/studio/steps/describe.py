@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +27,10 @@ from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import given_options, source_of, ways
+from coterie.studio.suggesting import Suggestion, suggested
 from coterie.studio.words import TYPES
 from coterie.table.checked import same_columns
+from coterie.table.columns.cells import without_marks
 from coterie.table.columns.labels import category_column
 from coterie.table.hidden_files import put_file
 
@@ -40,6 +43,9 @@ _CHOICES = {
     "outside": list(Outside),
     "searches": list(Search),
 }
+_ONE_NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
+_FEW = 6  # different texts, up to which a column may hold the usual answers to a question
+Columns = dict[str, dict[str, Any]]
 
 
 @router.get("/p/{project}/describe")
@@ -61,10 +67,9 @@ def shown(
     if rows is None:
         rows = [row_of(attribute) for attribute in project.schema().attributes]
     _mark(project, rows)
-    found = jobs.result(project, "load")
-    columns = found["found"]["columns"] if found else []
+    known, schema = _columns(project, jobs), project.schema()
     job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
-    known, schema = {column["name"]: column for column in columns}, project.schema()
+    suggestions = {row.name: found for row in rows if (found := _suggestion(project, row, known))}
     return step_page(
         project,
         "describe",
@@ -72,7 +77,8 @@ def shown(
         rows=rows,
         wrong=wrong or {},
         columns=known,
-        stops=[row for row in rows if _stops(row, known.get(row.name, {}))],
+        stops={row.name: empty for row in rows if (empty := _stops(project, row, known))},
+        suggestions=suggestions,
         schema=schema,
         bars=small_bars,
         type_words=TYPES,
@@ -88,23 +94,37 @@ def shown(
     )
 
 
-def _measure_missing(project: Project, jobs: Jobs, rows: list[AttributeForm]) -> None:
-    """Where empty cells would stop a release, "missing" becomes an answer."""
+def _columns(project: Project, jobs: Jobs) -> dict[str, dict[str, Any]]:
+    """What the first look found about each column."""
     found = jobs.result(project, "load")
-    columns = {column["name"]: column for column in found["found"]["columns"]} if found else {}
-    for row in rows:
-        if _stops(row, columns.get(row.name, {})):
-            row.missing = Missing.OWN_CATEGORY
+    return {column["name"]: column for column in found["found"]["columns"]} if found else {}
 
 
-_ONE_NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
-
-
-def _stops(row: AttributeForm, column: Mapping[str, Any]) -> bool:
-    """Whether empty cells would stop a release, as the description stands."""
-    return bool(
-        row.protected and column.get("missing") and row.missing == Missing.ERROR and not row.not_applicable
+def _suggestion(project: Project, row: AttributeForm, known: Columns) -> Suggestion | None:
+    """Of text, the few labels that occur say how the usual answers are spelled."""
+    few = row.open == "labels" and known.get(row.name, {}).get("distinct", 99) <= _FEW
+    return suggested(
+        row, [str(text) for text in project.table()[row.name].unique().to_pylist()] if few else ()
     )
+
+
+def _stops(project: Project, row: AttributeForm, known: Columns) -> int:
+    """The empty cells, also those that a mark makes empty, that would stop a release as the description stands."""
+    if not row.protected or row.missing != Missing.ERROR or row.not_applicable or row.name not in known:
+        return 0
+    marks = tuple(row.marks.split("\n")) if row.marks else ()
+    if not marks or project.state.loaded is None:
+        return int(known[row.name].get("missing", 0))
+    return _marked_cells(project.folder, project.state.loaded.digest, row.name, marks)
+
+
+@lru_cache(maxsize=1024)
+def _marked_cells(folder: Path, digest: str, name: str, marks: tuple[str, ...]) -> int:
+    column = Project(folder).table()[name]
+    if pa.types.is_nested(column.type):
+        return int(column.null_count)
+    attribute = Attribute(name=name, role=Role.IDENTIFIER, missing_marks=marks)
+    return int(without_marks(column, attribute).null_count)
 
 
 def _written_totals(schema: Schema) -> str:
@@ -130,9 +150,15 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
             raise Stale  # other columns were loaded since
         if form.text("bulk"):
             _all_at_once(form, rows)
-        if form.text("measure_missing"):
-            _measure_missing(project, jobs, rows)
-        wanted = _wanted(form, rows)
+        known = _columns(project, jobs)
+        _mark(project, rows)
+        for row in _pressed(form, "measure_missing", rows):
+            if _stops(project, row, known):
+                row.missing = Missing.OWN_CATEGORY
+        for row in _pressed(form, "accept", rows):
+            if found := _suggestion(project, row, known):
+                found.accept(row)
+        wanted = _pressed(form, "suggest", [row for row in rows if row.open], rows)
         # One bound by hand, the other from the data: the whole is saved once it is there.
         attributes, wrong = described([_without_half(row) if row in wanted else row for row in rows])
         wrong |= unusable(project, attributes)
@@ -145,7 +171,9 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
         if wanted:
-            _fill(project, form, rows, wanted)
+            _fill(project, rows, wanted)
+        if form.text("onward"):
+            _require_described(project, rows, known)
     except Stale as problem:
         return shown(project, jobs, problem)  # what stands on disk now, not what the older page showed
     except CoterieError as problem:
@@ -153,44 +181,82 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
     if form.text("check"):
         jobs.start(project, "describe", {})
     onward = "recommend" if form.text("onward") else "describe"
-    place = f"#a{form.text('suggest')}" if form.text("suggest").isdigit() else ""
+    places = [form.text(name) for name in ("suggest", "accept", "measure_missing")]
+    place = next((f"#a{place}" for place in places if place.isdigit()), "")
     return go(project, f"{onward}{place}")
+
+
+def _pressed(
+    form: Sent, button: str, every: list[AttributeForm], rows: list[AttributeForm] | None = None
+) -> list[AttributeForm]:
+    """The columns that a button means: the one that it stands at, or all. `rows`: where `every` is not all of them."""
+    value, rows = form.text(button), every if rows is None else rows
+    if value == "all":
+        return every
+    return [rows[int(value)]] if value.isdigit() and int(value) < len(rows) else []
+
+
+def _require_described(project: Project, rows: list[AttributeForm], known: Columns) -> None:
+    """What is open would only stop a later page: it is said here, after all was saved."""
+    left = [row.name for row in rows if row.open or _stops(project, row, known)]
+    if left:
+        names = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+        raise ParameterError(
+            f"Not complete yet: {names}.", "All was saved. The rows that are open say what they need."
+        )
+
+
+def _changed(
+    project: Project,
+    jobs: Jobs,
+    form: Sent,
+    make: Callable[[], Schema],
+    place: str = "",
+    **typed: Any,
+) -> Response:
+    """Another description in the place of the one that stands there."""
+    try:
+        project.change(form.version, schema=make().to_yaml())
+    except CoterieError as problem:
+        return shown(project, jobs, problem, **typed)
+    return go(project, f"describe{place}")
 
 
 @router.post("/p/{project}/describe/import")
 def take_in(project: Opened, jobs: Running, form: Form) -> Response:
     """A schema file in the place of what stands there."""
     text = form.text("yaml")
-    try:
+
+    def make() -> Schema:
         if not text:
             raise SchemaError("No schema was given.", "Choose a file, or paste its text.")
         schema = Schema.load(text + "\n")
         same_columns(project.table().column_names, schema)
         for error in unusable(project, list(schema.attributes)).values():
             raise error
-        project.change(form.version, schema=schema.to_yaml())
-    except CoterieError as problem:
-        return shown(project, jobs, problem, yaml=text)
-    return go(project, "describe")
+        return schema
+
+    return _changed(project, jobs, form, make, yaml=text)
 
 
 @router.post("/p/{project}/describe/undo")
 def undo(project: Opened, jobs: Running, form: Form) -> Response:
     """The description before the last change; pressed twice, the change comes back."""
-    try:
+
+    def make() -> Schema:
         if not project.before_path.exists():
             raise ParameterError("There is nothing to take back.", "The description is as it was drafted.")
-        project.change(form.version, schema=project.before_path.read_text(encoding="utf-8"))
-    except CoterieError as problem:
-        return shown(project, jobs, problem)
-    return go(project, "describe")
+        return Schema.load(project.before_path)
+
+    return _changed(project, jobs, form, make)
 
 
 @router.post("/p/{project}/describe/unit")
 def unit(project: Opened, jobs: Running, form: Form) -> Response:
     """Who is protected: every row, or all rows of one household together."""
-    content = project.schema().to_dict()
-    try:
+
+    def make() -> Schema:
+        content = project.schema().to_dict()
         content.pop("unit", None)
         if form.text("kind") == "unit":
             column = form.text("column")
@@ -199,26 +265,25 @@ def unit(project: Opened, jobs: Running, form: Form) -> Response:
             at_most = form.whole("at_most", "The number of rows")
             content["unit"] = {"column": column, "at_most": at_most, "above": form.text("above")}
             content["attributes"][column]["role"] = Role.IDENTIFIER.value
-        project.change(form.version, schema=Schema.load(content).to_yaml())
-    except CoterieError as problem:
-        return shown(project, jobs, problem)
-    return go(project, "describe#unit")
+        return Schema.load(content)
+
+    return _changed(project, jobs, form, make, "#unit")
 
 
 @router.post("/p/{project}/describe/totals")
 def totals(project: Opened, jobs: Running, form: Form) -> Response:
     """What the weights of released rows add up to: one number, or numbers by attribute and label."""
-    content, text = project.schema().to_dict(), form.text("totals")
-    try:
+    text = form.text("totals")
+
+    def make() -> Schema:
+        content = project.schema().to_dict()
         content.pop("totals", None)
         if text:
-            content["totals"] = parse_yaml(
-                text.replace(",", "") if _ONE_NUMBER.fullmatch(text) else text, "The totals", SchemaError
-            )
-        project.change(form.version, schema=Schema.load(content).to_yaml())
-    except CoterieError as problem:
-        return shown(project, jobs, problem, totals=text)
-    return go(project, "describe#totals")
+            written = text.replace(",", "") if _ONE_NUMBER.fullmatch(text) else text
+            content["totals"] = parse_yaml(written, "The totals", SchemaError)
+        return Schema.load(content)
+
+    return _changed(project, jobs, form, make, "#totals", totals=text)
 
 
 def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:
@@ -238,15 +303,7 @@ def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:
         setattr(rows[place], entry, value)
 
 
-def _wanted(form: Sent, rows: list[AttributeForm]) -> list[AttributeForm]:
-    """The attributes that shall be filled from the data: only those whose button was pressed."""
-    pressed = form.text("suggest")
-    if pressed == "all":
-        return [row for row in rows if row.open]
-    return [rows[int(pressed)]] if pressed.isdigit() and int(pressed) < len(rows) else []
-
-
-def _fill(project: Project, form: Sent, rows: list[AttributeForm], wanted: list[AttributeForm]) -> None:
+def _fill(project: Project, rows: list[AttributeForm], wanted: list[AttributeForm]) -> None:
     """Each that can be filled is, and marked; the first that cannot be is told."""
     table, problem, filled = project.typed_table(), None, {}
     for row in wanted:

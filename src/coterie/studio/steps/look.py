@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
-from coterie.report import charts
-from coterie.report.figures import GROUP_SIZE
-from coterie.report.ranking import MEAN_LEVEL, UNITS
+from coterie.report.ranking import UNITS
 from coterie.schema.attributes import Parameters, Source
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.looked import all_figures, looked
-from coterie.studio.pages import Opened, Running, go, picture, step_page
+from coterie.studio.looked import all_figures, crossed, looked
+from coterie.studio.pages import Opened, Running, as_csv, go, picture, step_page
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines
@@ -34,12 +33,49 @@ _SIZES = (1_000, 5_000, 20_000, 100_000)
 
 
 @router.get("/p/{project}/look")
-def look(project: Opened, jobs: Running) -> Response:
+def look(project: Opened, jobs: Running, request: Request) -> Response:
     if project.state.loaded is None or project.state.choice is None or not project.described:
         return step_page(project, "look")
     if jobs.find(project, "look") is None and jobs.result(project, "look") is None:
         start(project, jobs)
-    return _shown(project, jobs)
+    return _shown(project, jobs, table=Sent(parse_qs(request.url.query)))
+
+
+@router.get("/p/{project}/look/table.csv")
+def table_file(project: Opened, jobs: Running, request: Request) -> Response:
+    """The shares of the chosen table, a line for each cell."""
+    result = jobs.result(project, "look")
+    asked = _table(project, result["found"], Sent(parse_qs(request.url.query))) if result else None
+    if not asked or not asked["tables"]:
+        raise HTTPException(404)
+    lines = [
+        (table.title, row, column, before, after)
+        for table in asked["tables"]
+        for row, cells in table.lines
+        for column, (before, after, _) in zip(table.columns, cells, strict=True)
+    ]
+    first, second = asked["asked"][:2]
+    return as_csv([("of", first, second, "share before", "share after"), *lines], "table")
+
+
+def _table(project: Project, found: dict[str, Any], form: Sent) -> dict[str, Any]:
+    """The table that was asked for, or at first that of the relation that changed most."""
+    known = found.get("tables", [])
+    worst = found["relations"]["pairs"][0][:2] if found["relations"] else []
+    asked = [name for name in (form.text("rows"), form.text("columns"), form.text("each")) if name] or worst
+    can_weigh = bool(known) and known[0]["weighted"]
+    weighted = can_weigh and (form.flag("weighted") or not form.names)
+    return {
+        "names": [one["name"] for one in known],
+        "asked": [*asked, "", "", ""][:3],
+        "can_weigh": can_weigh,
+        "weighted": weighted,
+        "tables": crossed(project.folder, known, asked, weighted=weighted),
+        "query": urlencode(
+            dict(zip(("rows", "columns", "each"), asked, strict=False))
+            | ({"weighted": "yes"} if weighted else {})
+        ),
+    }
 
 
 @router.post("/p/{project}/look")
@@ -120,9 +156,13 @@ def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: b
 
 
 def _shown(
-    project: Project, jobs: Jobs, problem: CoterieError | None = None, compared: Sent | None = None
+    project: Project,
+    jobs: Jobs,
+    problem: CoterieError | None = None,
+    compared: Sent | None = None,
+    table: Sent | None = None,
 ) -> Response:
-    """`compared` is what was typed, where something is wrong with it."""
+    """`compared` is what was typed, where something is wrong with it; `table` what table was asked for."""
     state, choice = project.state, project.state.choice
     assert choice is not None
     assert state.loaded is not None
@@ -153,6 +193,7 @@ def _shown(
         stale=result is not None and result["key"] != key_of(project, "look", now),
         found=found,
         looked=looked(found, project.schema()) if found else None,
+        table=_table(project, found, table or Sent({})) if found else None,
         made_with=Choice.model_validate(result["parameters"]["choice"]) if result else None,
         ways=preview_lines(project, choice, now["rows"]),
         **_comparison(project, jobs, compared),
@@ -211,8 +252,6 @@ def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[
         "compare_stale": result is not None
         and result["key"] != key_of(project, "compare", result["parameters"]),
         "compare_best": _best(project, found) if found else [],
-        "compare_map": _map(found) if found else None,
-        "compare_lines": _lines(found) if found else [],
         "compare_ways": comparison_lines(project, asked),
     }
 
@@ -261,45 +300,3 @@ def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _cell(entry: dict[str, Any]) -> Cell:
     return Cell(entry["method"], entry["k"], Fraction(parse_epsilon(entry["epsilon"])))
-
-
-def _map(found: dict[str, Any]) -> charts.Figure:
-    points = [charts.RiskPoint(**point) for point in found["map"]]
-    return charts.risk_utility_map(
-        points,
-        loss="error (smaller is better)",
-        caption="Down and left is better. The height is how far the best attack is above its baseline, with "
-        "its interval. A star is a proof; a low point without one was only not attacked successfully here. Rows that stand "
-        "for people are measured by their squared error, synthetic ones by the error of their distributions.",
-    )
-
-
-def _lines(found: dict[str, Any]) -> list[charts.Figure]:
-    """Error against k at the largest ε: of rows, and of distributions where synthetic rows are compared too."""
-    drawn, order = [], list(dict.fromkeys(entry["method"] for entry in found["best"]))
-    for measure in dict.fromkeys([*(entry["measure"] for entry in found["best"]), "semantic-distance"]):
-        cells = found["errors"].get(measure)
-        if not cells:
-            continue
-        epsilon = max((cell["epsilon"] for cell in cells), key=parse_epsilon)
-        series, ks = [], set[float]()
-        for method in dict.fromkeys(cell["method"] for cell in cells):
-            here = [cell for cell in cells if (cell["method"], cell["epsilon"]) == (method, epsilon)]
-            points = tuple((float(cell["k"]), cell["error"]) for cell in here if cell["error"] > 0)
-            ks |= {k for k, _ in points if len(points) > 1}
-            if points:
-                series.append(charts.Series(method, points, order.index(method)))
-        if series:
-            level = MEAN_LEVEL if measure.startswith("sse") else None
-            caption = f"{UNITS[measure][0].upper()}{UNITS[measure][1:]} against k, at ε = {epsilon}."
-            drawn.append(
-                charts.lines(
-                    [charts.Lines("", series)],
-                    x=GROUP_SIZE,
-                    y=UNITS[measure],
-                    caption=caption,
-                    level=level,
-                    ticks=sorted(ks),
-                )
-            )
-    return drawn

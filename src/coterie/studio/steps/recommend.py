@@ -52,7 +52,7 @@ class Offer:
     def percent(self) -> str:
         if self.error is None:
             return "–"
-        return f"{100 * self.error:.2g} %" if self.error < 1 else f"{100 * self.error:,.0f} %"
+        return f"{100 * self.error:.2g} %" if self.error < 0.1 else f"{100 * self.error:,.0f} %"
 
 
 @router.get("/p/{project}/recommend")
@@ -75,6 +75,7 @@ def ask(project: Opened, jobs: Running, form: Form) -> Response:
         wish = Wish(
             purpose=form.text("purpose"),
             audience=form.text("audience"),
+            delta=form.flag("delta"),
             records=form.whole("records", "The number of records"),
         )
         if wish.purpose not in PURPOSES or wish.audience not in AUDIENCES:
@@ -94,7 +95,8 @@ def take(project: Opened, jobs: Running, form: Form) -> Response:
     try:
         recipe = get_method(form.text("method"))
         epsilon = form.text("epsilon") if recipe.adds_noise else ""
-        choice = Choice(method=recipe.name, epsilon=epsilon, k=form.whole("k", "k"))
+        delta = form.text("delta") if recipe.whole_table is not None else ""
+        choice = Choice(method=recipe.name, epsilon=epsilon, k=form.whole("k", "k"), delta=delta)
         schema = project.schema()
         promised(choice, schema, project.records)
         project.change(form.version, choice=choice, schema=seen_in_data(schema, form.flag("seen")))
@@ -123,7 +125,8 @@ def _parameters(project: Project) -> dict[str, Any] | None:
     records = project.records if project.schema().unit is None else wish.records
     if records is None:
         return None
-    return {"purpose": wish.purpose, "records": records, "epsilon": AUDIENCES[wish.audience].most}
+    most = AUDIENCES[wish.audience].most
+    return {"purpose": wish.purpose, "records": records, "epsilon": most, "pure": not wish.delta}
 
 
 def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
@@ -150,7 +153,9 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
         goals=GOALS,
         audiences=AUDIENCES,
         accuracy=ACCURACY[found["measure"]] if found else "",
-        notes=found.get("notes", []),
+        notes=[
+            note for note in found.get("notes", []) if not note.startswith(("Every row counts", "at_most ="))
+        ],
         avoid=found.get("avoid", {}),
         best_word=best_word,
         job=job,
@@ -174,7 +179,12 @@ def _offers(project: Project, schema: Schema, found: dict[str, Any]) -> list[Off
         if measured is None:  # what could not be tried at this ε
             continue
         accuracy = best["accuracy"] if asked else None
-        choice = Choice(method=recipe.name, epsilon=epsilon if recipe.adds_noise else "", k=best["k"])
+        choice = Choice(
+            method=recipe.name,
+            epsilon=epsilon if recipe.adds_noise else "",
+            k=best["k"],
+            delta=best["delta"] or "",
+        )
         promise = promised(choice, schema, project.records)
         guarantee = promise.guarantee
         proved = guarantee.model == DP and guarantee.status is Status.PROVED

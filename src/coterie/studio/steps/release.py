@@ -73,7 +73,7 @@ def _make_ledger(asked: ReleaseForm) -> None:
     path, lifetime = asked.ledger_path, parse_epsilon(asked.lifetime, "lifetime")
     if os.path.exists(path) and Ledger.inspect(path).lifetimes.get(asked.population) == lifetime:
         return  # made by the first of two clicks
-    Ledger.add_population(path, asked.population, lifetime)
+    Ledger.add_population(path, asked.population, lifetime, delta=asked.delta or None)
 
 
 def _form(

@@ -78,6 +78,7 @@ def _page(
         settings=settings_of(document) | (typed or {}),
         sure=_sure(settings_of(document)),
         statistics=listed(document, "statistic", fault, plan_notes),
+        tabled=suggestion.tabled(project.schema()),
         equations=listed(document, "equation", fault, plan_notes),
         split=split,
         fault=fault,
@@ -109,6 +110,22 @@ def suggest(project: Opened, jobs: Running, form: Form) -> Response:
                 "Describe the table further, or add a statistic yourself.",
             )
         desk.write(form.version, {**document, "statistics": statistics, "equations": equations})
+    except CoterieError as problem:
+        return _page(project, jobs, problem)
+    return go(project, "statistics")
+
+
+@router.post("/p/{project}/statistics/table")
+def add_table(project: Opened, jobs: Running, form: Form) -> Response:
+    """A table that was put together on the page, with its margins."""
+    desk = Desk(project)
+    document = desk.document or suggestion.settings(project)
+    try:
+        name, entry = suggestion.table_entry(project.schema(), form.several("by"), form.text("of"))
+        known = document.get("statistics") or {}
+        if name in known:
+            raise ParameterError(f"The table '{name}' stands in the list already.", "Change it there.")
+        desk.write(form.version, {**document, "statistics": {**known, name: entry}})
     except CoterieError as problem:
         return _page(project, jobs, problem)
     return go(project, "statistics")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
+from io import BytesIO
 from itertools import combinations
 from typing import Any
 
@@ -15,18 +16,23 @@ from coterie.comparison.grid import left_out
 from coterie.evaluation import all_measures
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair, bring_together
+from coterie.evaluation.tables import cells_of
 from coterie.evaluation.two_way import associations
 from coterie.methods import get_method
-from coterie.report.charts import number
+from coterie.publication.staging import stage_bytes
+from coterie.report.charts import Figure, number, risk_utility_map
 from coterie.report.examples import example_releases, risk_points
-from coterie.report.figures import counted
+from coterie.report.figures import counted, error_by_k
 from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, is_synthetic, verdict
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
+from coterie.studio.looked import CELLS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample
 from coterie.studio.work import Tell
 from coterie.table.columns.column import Column
 
+BINS, LABELS = 5, 8  # of a column in a table: parts of a number, and labels of which the rarer ones are one
 _DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."
 MOST_RELATED = 16  # attributes of a matrix that can still be read
 MOST_LOOKED_AT = 60  # attributes whose relations are computed
@@ -53,6 +59,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
     # Which column is the class to predict, only a person can say.
     wanted = [measure for measure in all_measures().values() if measure.name != "classification"]
+    tables = _cells(project, pair, schema)
     measures = []
     for place, measure in enumerate(wanted):
         tell(0.55 + 0.45 * place / len(wanted), f"Measuring: {measure.title}")
@@ -60,6 +67,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     return {
         **told,
         "attributes": attributes,
+        "tables": tables,
         "relations": _relations(pair),
         "rules": [[text, figures.before, figures.after] for text, figures in release.internal.rules.items()],
         "measures": measures,
@@ -67,6 +75,27 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         # The rows of a preview keep their order, so only one of the two reasons that the command names is left.
         "notes": [_DROWNED if "--shuffled" in note else note for note in pair.notes],
     }
+
+
+def _cells(project: Project, pair: Pair, schema: Schema) -> list[dict[str, Any]]:
+    """The cell of every row before and after, for tables of any columns; the names of the cells are what is returned."""
+    found = {name: cells_of(pair.original[name], pair.released[name], BINS, LABELS) for name in pair.original}
+    kept: dict[str, Any] = {"before": np.array([one.before for one in found.values()], dtype=np.uint8)}
+    kept["after"] = np.array([one.after for one in found.values()], dtype=np.uint8)
+    if pair.weights is not None and pair.weights[0] is not None:
+        kept |= {"weights_before": pair.weights[0], "weights_after": pair.weights[1]}
+    packed = BytesIO()
+    np.savez_compressed(packed, **kept)
+    stage_bytes(packed.getvalue(), project.folder / CELLS, force=True, private=True).publish()
+    words = {name: dict(schema[name].value_labels or ()) for name in found}
+    return [
+        {
+            "name": name,
+            "cells": [words[name].get(cell, cell) for cell in one.names],
+            "weighted": len(kept) > 2,
+        }
+        for name, one in found.items()
+    ]
 
 
 def _counted(before: Column, after: Column) -> dict[str, Any]:
@@ -135,6 +164,11 @@ def _finite(value: float | None) -> float | None:
 
 
 SECONDS = 4.0  # of attacks on each release
+_MAP = (
+    "Down and left is better. The height is how far the best attack is above its baseline, with its interval. A star is a "
+    "proof; a low point without one was only not attacked successfully here. Rows that stand for people are measured by "
+    "their squared error, synthetic ones by the error of their distributions."
+)
 
 
 def compare(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
@@ -171,8 +205,9 @@ def compare(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[st
         "points": [*replace(said, attacked=tuple(points)).gains, *said.points],
         "best": [_best(entry) for entry in best],
         "skipped": left_out(comparison.skipped),
-        "errors": {name: _errors(comparison, name) for name in UNITS if name in comparison.results.values},
-        "map": [asdict(point) for point in points],
+        "attacked": [{"name": point.name, "risk": point.risk} for point in points],
+        "map": risk_utility_map(points, loss="error (smaller is better)", caption=_MAP).__html__(),
+        "errors": [figure.__html__() for figure in _errors(comparison, best)],
     }
 
 
@@ -188,11 +223,16 @@ def _best(entry: Best) -> dict[str, Any]:
     }
 
 
-def _errors(comparison: Comparison, measure: str) -> list[dict[str, Any]]:
-    """The mean over runs and attributes of each cell that has the measure."""
-    found = {cell: float(runs.mean()) for cell, runs in errors_by(comparison, measure).items()}
-    return [
-        {"method": cell.method, "k": cell.k, "epsilon": as_text(cell.epsilon), "error": error}
-        for cell, error in found.items()
-        if math.isfinite(error)
-    ]
+def _errors(comparison: Comparison, best: list[Best]) -> list[Figure]:
+    """Error against k: of rows, and of distributions where synthetic rows are compared too."""
+    drawn = []
+    for measure in dict.fromkeys([*(entry.measure for entry in best), "semantic-distance"]):
+        if measure not in comparison.results.values:
+            continue
+        cells = errors_by(comparison, measure)
+        having = {cell.method for cell, runs in cells.items() if np.isfinite(runs).all()}
+        methods = [name for name in comparison.grid.methods if name in having]
+        if methods:
+            words = f"{UNITS[measure][0].upper()}{UNITS[measure][1:]} against k."
+            drawn.append(error_by_k(comparison, measure, methods, title="", caption=words))
+    return drawn

@@ -16,12 +16,12 @@ DIAL = ("0.25", "0.5", "1", "2", "2.5")  # no larger ε is recommended: the prom
 
 
 def recommend(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """`parameters`: purpose, records, epsilon. A choice of the studio has no δ."""
+    """`parameters`: purpose, records, epsilon, pure."""
     tell(None, "Trying the methods on invented people")
     others = [epsilon for epsilon in DIAL if epsilon != parameters["epsilon"]]
     # Where an earlier choice came from is no fact about the columns; the page says what it does to the promise.
     schema = project.schema().model_copy(update={"parameters": None})
-    found = coterie.recommend(None, schema, **parameters, pure=True, beside=others).to_dict()
+    found = coterie.recommend(None, schema, **parameters, beside=others).to_dict()
     for one in (found["best"], *found["strengths"]):
         one["error"] = one["error"] if math.isfinite(one["error"]) else None
     return {name: found[name] for name in ("measure", "epsilon", "best", "strengths", "avoid", "notes")}
