@@ -22,6 +22,7 @@ from coterie.engines.out_of_core.chain import content
 from coterie.engines.spark.faults import faults_in_words
 from coterie.engines.spark.session import FILE, INDEX
 from coterie.errors import DataError
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.checked import column_of, located, with_policies
 from coterie.table.columns.column import CategoryColumn, Column, released_field
