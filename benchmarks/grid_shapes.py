@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coterie.methods import all_methods
 from coterie.papers.data import available
-from coterie.papers.soria_comas_fig3 import KS
+from coterie.papers.soria_comas_sse import CENSUS_KS as KS
 from coterie.papers.soria_comas_sse import EPSILONS, METHODS
 from coterie.papers.tables import CENSUS_SORIA_COMAS, census, numeric_schema
 from coterie.schema.attributes import Domain, Schema, Source
@@ -50,7 +50,7 @@ def census_table() -> pa.Table:
 
 def shapes() -> Iterator[Shape]:
     table = census_table()
-    schema = numeric_schema(table, table.column_names, 1.5)
+    schema = numeric_schema(table, alpha=1.5)
     yield Shape("Census, 4 methods × 20 k × 3 ε × 10 runs", table, schema, METHODS, KS)
     yield Shape("Census, two methods, one k, one ε", table, schema, ("dp-ir", "idp-cbls"), (10,), ("1",))
     yield Shape("Census, `idp-cbls`, one k, 3 ε", table, schema, ("idp-cbls",), (10,))
@@ -113,7 +113,7 @@ def _numeric(
     epsilons: tuple[str, ...] = EPSILONS,
 ) -> Shape:
     table = invented(records, attributes)
-    return Shape(title, table, numeric_schema(table, table.column_names, 1.5), methods, ks, epsilons)
+    return Shape(title, table, numeric_schema(table, alpha=1.5), methods, ks, epsilons)
 
 
 def _paid(schema: Schema) -> Schema:

@@ -184,7 +184,7 @@ def _kept() -> dict[tuple[str, ...], dict[str, float]]:
 def _seeds(name: str, kind: str) -> tuple[int, ...]:
     if kind not in ("pure", "delta", "histograms"):
         return SEEDS[:1]
-    return SEEDS[:2] if _measured(name)[0].rows >= LARGE else SEEDS
+    return SEEDS[:2] if table(name).rows >= LARGE else SEEDS
 
 
 def _mean(name: str, epsilon: float, kind: str) -> dict[str, float]:

@@ -12,6 +12,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ _SOURCES: dict[str, tuple[Callable[[], pd.DataFrame], str, float, bool]] = {
 NAMES = tuple(_SOURCES)
 
 
+@cache
 def table(name: str) -> BenchmarkTable:
     load, target, above, tuned = _SOURCES[name]
     frame = load()

@@ -12,8 +12,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow.csv
 
-from coterie.papers.nunes_fig58 import all_scores
-from coterie.papers.nunes_scenario import FLOOR, TOTAL, Scenario, exact_scores, scenario
+from coterie.papers.nunes_scenario import FLOOR, TOTAL, Scenario, all_scores, exact_scores, scenario
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -22,9 +23,11 @@ from coterie.chain.mechanism import numeric
 from coterie.chain.noise import seeded
 from coterie.chain.partition.univariate import equal_cut
 from coterie.comparison import engine, shared_work
+from coterie.evaluation import get_measure
 from coterie.methods import grouping
-from coterie.papers import nunes_two_queries
+from coterie.papers import nunes_two_queries, soria_comas_classes
 from coterie.promise import terms
+from coterie.schema.attributes import Domain
 from coterie.statistics.prediction import noise_model
 
 Change = Callable[[ExitStack], None]
@@ -105,9 +108,71 @@ def _wrong_remainder(stack: ExitStack) -> None:
             found[-1] = rest
         return found
 
-    for name in ("INDIVIDUAL_RANKING", "INSENSITIVE_MDAV"):
-        object.__setattr__(getattr(grouping, name), "cut", sizes)
-        stack.callback(object.__setattr__, getattr(grouping, name), "cut", equal_cut)
+    _set(stack, grouping.INDIVIDUAL_RANKING, "cut", sizes)
+    _set(stack, grouping.INSENSITIVE_MDAV, "cut", sizes)
+
+
+def _set(stack: ExitStack, part: Any, name: str, value: object) -> None:
+    """Change a field of a part that is frozen."""
+    stack.callback(object.__setattr__, part, name, getattr(part, name))
+    object.__setattr__(part, name, value)
+
+
+def _one_more(stack: ExitStack) -> None:
+    """Groups of k + 1."""
+
+    def sizes(records: int, k: int) -> Any:
+        return equal_cut(records, k + 1)
+
+    _set(stack, grouping.INDIVIDUAL_RANKING, "cut", sizes)
+    _set(stack, grouping.INSENSITIVE_MDAV, "cut", sizes)
+
+
+def _wrong_order(stack: ExitStack) -> None:
+    """Records are ranked by the value of the record before them, as if another column had been sorted."""
+    _set(stack, grouping.INDIVIDUAL_RANKING, "key", lambda columns: np.roll(columns[0].position, 1))
+
+
+def _sensitivity(stack: ExitStack, changed: Callable[..., Any]) -> None:
+    original = numeric.LaplaceOnCentroids.sensitivity
+
+    def sensitivity(self: Any, column: Any, centroids: Any, k: int) -> Any:
+        return changed(lambda column: original(self, column, centroids, k), column, centroids)
+
+    stack.enter_context(patch.object(numeric.LaplaceOnCentroids, "sensitivity", sensitivity))
+
+
+def _of_sums(stack: ExitStack) -> None:
+    """Noise for sums, not means: Δ in the place of Δ/k."""
+    _sensitivity(stack, lambda original, column, centroids: original(column) * centroids.summary.size)
+
+
+def _narrow(stack: ExitStack) -> None:
+    """Δ is the width of the data, not of the domain."""
+
+    def changed(original: Any, column: Any, centroids: Any) -> Any:
+        low, high = float(column.values.min()), float(column.values.max())
+        return original(replace(column, domain=Domain(lower=low, upper=high)))
+
+    _sensitivity(stack, changed)
+
+
+def _other_sse(stack: ExitStack) -> None:
+    """Eq. (5) with σ² where σ is asked for, and with σ where σ² is."""
+    one, other = get_measure("sse"), get_measure("sse-paper")
+    first, second = one.attribute, other.attribute
+    _set(stack, one, "attribute", second)
+    _set(stack, other, "attribute", first)
+
+
+def _swapped(stack: ExitStack) -> None:
+    """Forests are trained on original records and tested on masked ones."""
+    right = soria_comas_classes.f_measures
+
+    def f_measures(training: Any, original: Any, task: Any, seed: int) -> Any:
+        return right(original, training, task, seed)
+
+    stack.enter_context(patch.object(soria_comas_classes, "f_measures", f_measures))
 
 
 WAYS: dict[str, Change] = {
@@ -117,7 +182,25 @@ WAYS: dict[str, Change] = {
     "ε not split": _not_split,
     "wrong trimming": _wrong_trimming,
     "wrong remainder": _wrong_remainder,
+    "k + 1": _one_more,
+    "wrong order": _wrong_order,
+    "noise of sums": _of_sums,
+    "Δ of the data": _narrow,
+    "σ² for σ": _other_sse,
+    "test for training": _swapped,
 }
+_SSE = ("soria-comas-fig3", "soria-comas-fig4", "fragmented-fig2", "fragmented-fig3", "fragmented-fig4")
+_FORESTS = ("soria-comas-fig5", "soria-comas-fig6")
+_NOISE = ("noise x0.5", "noise x2", "no noise")
+
+
+def touches(way: str, name: str) -> bool:
+    """Whether an experiment uses what is broken."""
+    if name in ("nunes-tables", "nunes-fig58"):  # tables without noise; a metric without a draw
+        return way in _NOISE[:3] and name == "nunes-fig58"
+    if name.startswith("nunes"):  # neither groups nor domains; the scores name the ε of every query
+        return way in (_NOISE if name == "nunes-scores" else (*_NOISE, "ε not split"))
+    return {"σ² for σ": name in _SSE, "test for training": name in _FORESTS}.get(way, True)
 
 
 @contextmanager

@@ -4,19 +4,20 @@
 
 Writes docs/reference/experiments-power.json, from which tools/write_experiments.py makes its table. There are fewer runs and
 smaller forests than in the experiments themselves: a fault is large. A claim notices a fault if it held without it and fails
-with it.
+with it. Faults in what an experiment does not use are left out.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
-from broken_methods import WAYS, broken, forget
+from broken_methods import WAYS, broken, forget, touches
 from coterie.papers import all_experiments, get_experiment, soria_comas_classes
 from coterie.papers.experiment import Experiment
 
@@ -35,17 +36,21 @@ def holding(experiment: Experiment) -> set[str]:
     return {judgement.claim for judgement in outcome.judgements if judgement.holds}
 
 
-def noticed(experiment: Experiment, ways: tuple[str, ...] = tuple(WAYS)) -> dict[str, list[str]]:
-    """By fault, the claims that notice it. Code that cannot even finish is noticed by its error."""
+@cache
+def sound(experiment: Experiment) -> frozenset[str]:
+    """The claims that hold without a fault."""
     forget()
-    sound, found = holding(experiment), {}
-    for way in ways:
-        with broken(way):
-            try:
-                found[way] = sorted(sound - holding(experiment))
-            except Exception as error:
-                found[way] = [f"it stops: {type(error).__name__}"]
-    return found
+    return frozenset(holding(experiment))
+
+
+def noticed(experiment: Experiment, way: str) -> list[str]:
+    """The claims that notice a fault. Code that cannot even finish is noticed by its error."""
+    expected = sound(experiment)
+    with broken(way):
+        try:
+            return sorted(expected - holding(experiment))
+        except Exception as error:
+            return [f"it stops: {type(error).__name__}"]
 
 
 def is_formula(claim: str) -> bool:
@@ -53,9 +58,9 @@ def is_formula(claim: str) -> bool:
 
 
 if __name__ == "__main__":
-    known = json.loads(POWER.read_text(encoding="utf-8")) if POWER.exists() else {}
     for name in sys.argv[1:] or list(all_experiments()):
-        known[name] = noticed(get_experiment(name))
-        print(name, {way: len(claims) for way, claims in known[name].items()}, flush=True)
+        found = {way: noticed(get_experiment(name), way) for way in WAYS if touches(way, name)}
+        print(name, {way: len(claims) for way, claims in found.items()}, flush=True)
+        known = json.loads(POWER.read_text(encoding="utf-8")) | {name: found}
         text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False) + "\n"
         POWER.write_text(text, encoding="utf-8")

@@ -109,13 +109,13 @@ def screenshot(browser: Any) -> Callable[[str], None]:
 
 
 @pytest.fixture
-def axe(browser: Any) -> Callable[[], None]:
+def axe(browser: Any) -> Callable[..., None]:
     """axe() fails with what axe-core finds on the page that is open: WCAG A and AA, and good practice."""
     if find_spec("selenium_axe_python") is None:
         pytest.skip("axe-core is not installed: pip install selenium-axe-python")
 
-    def check() -> None:
-        found = Page(browser, "").complaints()
+    def check(*, colours_only: bool = False) -> None:
+        found = Page(browser, "").complaints(colours_only=colours_only)
         assert not found, "\n".join(found)
 
     return check

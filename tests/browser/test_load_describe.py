@@ -42,9 +42,9 @@ def test_a_clean_file_is_loaded_and_described(
     page.sees("60 rows × 4 columns")
     screenshot("load")
     page.click("Go on: describe the columns")
-    page.sees("3 of 4 attributes still need what is public about them")
+    page.sees("3 of 4 columns still need what is public about them")
     screenshot("describe-open")
-    page.choose("Type of code", "categorical")  # the fields follow at once
+    page.choose("Type of code", "Labels")  # the fields follow at once
     assert not page.field("Lower bound of code").is_displayed()
     page.fill("Labels, one per line of code", "00\n01\n02")
     page.fill("Lower bound of age", "0")
@@ -58,7 +58,7 @@ def test_a_clean_file_is_loaded_and_described(
     page.size("phone")
     screenshot("describe-from-data-phone")
     page.size("desk")
-    page.click("Edit ward")
+    page.click("Labels of ward")
     page.fill("Labels, one per line of ward", "north\nsouth\nwest\neast")
     page.submit("Save")
     page.sees("labels from your data")  # typing does not change where it came from
@@ -91,10 +91,10 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     page.sees("60 rows × 4 columns")
     page.sees("Most cells are numbers, 1 cell is not")
     page.click("Go on: describe the columns")
-    page.choose("Role of ward", "keep (untouched)")
-    page.choose("Role of code", "keep (untouched)")
-    page.choose("Role of age", "protect")
-    page.choose("Type of age", "integer")
+    page.choose("Role of ward", "Keep untouched")
+    page.choose("Role of code", "Keep untouched")
+    page.choose("Role of age", "Protect")
+    page.choose("Type of age", "Whole number")
     page.fill("Lower bound of age", "0")
     page.submit("Save")
     assert "'age' has only one bound" in page.problem()
@@ -146,14 +146,35 @@ def test_an_upload_that_is_too_large(
     assert studio.projects == []
 
 
-def test_deep_links_and_a_restart_in_the_middle(page: Page, studio: Studio, people: Path) -> None:
+def test_enter_saves_two_tabs_and_a_restart_in_the_middle(
+    page: Page, studio: Studio, browser: Any, people: Path
+) -> None:
+    from selenium.webdriver.common.keys import Keys
+
     load(page, people)
     page.sees("60 rows")
     deep = page.path.replace("load", "describe")
     page.open(deep)
+    before = page.one("html")
     page.fill("Lower bound of age", "0")
+    page.fill("Upper bound of age", "119")
+    page.press(Keys.ENTER)
+    page.arrives_after(before)
+    page.sees("2 of 4 columns still need")
+    assert "from your data" not in page.one("#state").text
+
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    page.size("desk")
+    page.open(deep)
     page.fill("Upper bound of age", "120")
     page.submit("Save")
+    browser.switch_to.window(first)
+    page.fill("Upper bound of age", "6")
+    page.submit("Save")
+    assert "changed in another tab" in page.problem()
+    assert page.field("Upper bound of age").get_attribute("value") == "120"
+
     studio.kill()
     studio.start()
     page.open(deep)
@@ -162,26 +183,6 @@ def test_deep_links_and_a_restart_in_the_middle(page: Page, studio: Studio, peop
     page.sees("Describe every attribute first.")
     page.open("/p/00000000/describe")
     page.sees("There is no such page.")
-
-
-def test_two_tabs(page: Page, browser: Any, people: Path) -> None:
-    load(page, people)
-    page.sees("60 rows")
-    deep = page.path.replace("load", "describe")
-    page.open(deep)
-    first = browser.current_window_handle
-    browser.switch_to.new_window("tab")
-    page.size("desk")
-    page.open(deep)
-    page.fill("Lower bound of age", "0")
-    page.fill("Upper bound of age", "120")
-    page.submit("Save")
-    browser.switch_to.window(first)
-    page.fill("Lower bound of age", "5")
-    page.fill("Upper bound of age", "6")
-    page.submit("Save")
-    assert "changed in another tab" in page.problem()
-    assert page.field("Upper bound of age").get_attribute("value") == "120"
 
 
 def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
@@ -209,7 +210,7 @@ def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
     tab_to("Missing cells of age")
     page.press("i")  # impute
     tab_to("Role of code")
-    page.press("k")  # keep
+    page.press("k")  # keep untouched
     tab_to("Labels, one per line of ward")
     page.press("north", Keys.ENTER, "south", Keys.ENTER, "west")
     before = page.one("html")
@@ -220,21 +221,6 @@ def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
     assert page.field("Upper bound of age").get_attribute("value") == "120"
 
 
-def test_enter_in_a_field_saves(page: Page, people: Path) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    load(page, people)
-    page.sees("60 rows")
-    page.open(page.path.replace("load", "describe"))
-    before = page.one("html")
-    page.fill("Lower bound of age", "0")
-    page.fill("Upper bound of age", "120")
-    page.press(Keys.ENTER)
-    page.arrives_after(before)
-    page.sees("2 of 4 attributes still need")
-    assert "from your data" not in page.one("#state").text
-
-
 def test_two_hundred_attributes(page: Page, tmp_path: Path, screenshot: Callable[[str], None]) -> None:
     path = tmp_path / "wide.csv"
     names = [f"q{n}_{'score' if n % 2 else 'count'}" for n in range(200)]
@@ -242,13 +228,13 @@ def test_two_hundred_attributes(page: Page, tmp_path: Path, screenshot: Callable
     load(page, path)
     page.sees("5 rows × 200 columns")
     page.open(page.path.replace("load", "describe"))
-    until(lambda: "200 of 200 attributes" in page.one("#state").text, "what is open")
+    until(lambda: "200 of 200 columns" in page.one("#state").text, "what is open")
     page.fill("Show only names with", "score")
     until(lambda: page.one("#shown-count").text == "100 of 200 shown", "the filtered list")
     page.click_label("select all shown")
     page.choose("Set for all selected", "role: identifier")
     page.submit("Set")
-    until(lambda: "100 of 200 attributes" in page.one("#state").text, "what is open")
+    until(lambda: "100 of 200 columns" in page.one("#state").text, "what is open")
     screenshot("describe-two-hundred")
 
 
@@ -283,7 +269,7 @@ LOOKS = [("desk", "light"), ("phone", "dark")]  # the others: test_walks.py
 
 
 def test_load_and_describe_are_accessible(
-    page: Page, axe: Callable[[], None], screenshot: Callable[[str], None], people: Path
+    page: Page, axe: Callable[..., None], screenshot: Callable[[str], None], people: Path
 ) -> None:
     def fits_and_is_accessible(name: str) -> None:
         """At every width, in both themes."""
@@ -298,8 +284,8 @@ def test_load_and_describe_are_accessible(
     page.sees("60 rows")
     fits_and_is_accessible("load")
     page.open(page.path.replace("load", "describe"))
+    page.click("No public knowledge at all? Fill from my data")
     page.submit("Fill all open ones from my data")
-    page.click("Edit age")
     page.click("More about age")
     page.click("Take in a schema file")
     fits_and_is_accessible("describe")

@@ -22,17 +22,17 @@ MOST_BYTES = 1_500_000  # of a page with all that it loads
 
 
 @pytest.fixture
-def everywhere(page: Page, axe: Callable[[], None], screenshot: Callable[[str], None]) -> Everywhere:
+def everywhere(page: Page, axe: Callable[..., None], screenshot: Callable[[str], None]) -> Everywhere:
     """The page that is open fits, is accessible, loads little, and is kept as a picture: two widths, two themes."""
 
     def check(name: str) -> None:
         for size in ("phone", "desk"):
             page.size(size)
+            assert page.too_wide() <= 0, (name, size)
             for scheme in ("dark", "light"):
                 page.theme(scheme)
-                assert page.too_wide() <= 0, (name, size)
                 screenshot(f"{name}-{size}-{scheme}")
-                axe()
+                axe(colours_only=scheme == "dark")
         script = """return [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
             .reduce((sum, one) => sum + one.decodedBodySize, 0)"""
         assert page.driver.execute_script(script) < MOST_BYTES, name
@@ -53,8 +53,8 @@ def opened(page: Page, path: Path, seen: str) -> None:
 
 
 def bounds(page: Page, name: str, kind: str, lower: str, upper: str) -> None:
-    page.choose(f"Role of {name}", "protect")
-    page.choose(f"Type of {name}", kind)
+    page.choose(f"Role of {name}", "Protect")
+    page.choose(f"Type of {name}", {"integer": "Whole number", "continuous": "Number"}[kind])
     page.fill(f"Lower bound of {name}", lower)
     page.fill(f"Upper bound of {name}", upper)
 
@@ -65,9 +65,28 @@ def verified(data: Path) -> None:
     run_lines(data.parent, ("Command", shlex.join(words)))
 
 
-def released(page: Page, understood: str) -> None:
+def looked(page: Page) -> None:
+    """From the recommendation, whose first look has to end."""
+    page.submit(LOOK)
+    page.sees("Each column, worst first")
+    until(lambda: not page.all("#preview .job"), "the end of the look")
+
+
+def with_ledger(page: Page, population: str, lifetime: str) -> None:
+    page.fill("Population", population)
+    page.fill("Lifetime ε", lifetime)
+    page.submit("Make it")
+    page.sees(f"remaining {lifetime}")
+
+
+def released(page: Page, studio: Studio) -> None:
+    """Once it is confirmed, with the very words of its cost."""
+    choice = project_of(page, studio).state.choice
+    assert choice is not None
     page.sees("Release this?")
-    page.click_label(understood)
+    page.click_label(
+        f"I understand that this spends ε = {choice.epsilon} and draws the noise once. It cannot be taken back."
+    )
     page.submit("Release now")
     page.sees("Verified: these bytes belong to this certificate")
 
@@ -77,10 +96,6 @@ def dossier(page: Page, folder: Path, version: str, kind: str, data: str) -> byt
     path = folder / "downloads" / f"{data}.{'public-' if version == 'Public' else ''}dossier.{kind.lower()}"
     until(path.exists, path.name)
     return path.read_bytes()
-
-
-def understood(epsilon: str) -> str:
-    return f"I understand that this spends ε = {epsilon} and draws the noise once. It cannot be taken back."
 
 
 def test_a_clean_file(page: Page, studio: Studio, tmp_path: Path, everywhere: Everywhere) -> None:
@@ -94,7 +109,7 @@ def test_a_clean_file(page: Page, studio: Studio, tmp_path: Path, everywhere: Ev
     opened(page, source, "300 rows × 4 columns")
     everywhere("load")
     page.click("Go on: describe the columns")
-    page.sees("attributes still need what is public about them")
+    page.sees("columns still need what is public about them")
     everywhere("describe-open")
     bounds(page, "age", "integer", "0", "120")
     bounds(page, "stay", "integer", "0", "365")
@@ -105,9 +120,7 @@ def test_a_clean_file(page: Page, studio: Studio, tmp_path: Path, everywhere: Ev
     everywhere("recommend")
     page.one("input[name=dial][value='2']").click()  # the dial needs no answer from the studio
     until(lambda: "at most 89 % sure" in page.text, "the promise of ε = 2")
-    page.submit(LOOK)
-    page.sees("Each column, worst first")
-    until(lambda: not page.all("#preview .job"), "the end of the look")
+    looked(page)
     everywhere("look")
     assert project_of(page, studio).state.choice == Choice(method="dp-synthetic", epsilon="2")
 
@@ -118,17 +131,14 @@ def test_a_clean_file(page: Page, studio: Studio, tmp_path: Path, everywhere: Ev
     everywhere("audit-calm")
     page.click("Next: release and dossier")
     page.sees("Who counts the ε")
-    page.fill("Population", "patients")
-    page.fill("Lifetime ε", "5")
-    page.submit("Make it")
-    page.sees("remaining 5")
+    with_ledger(page, "patients", "5")
     everywhere("release")
     page.submit(RELEASE)
     page.sees("5 → 3")
     everywhere("release-confirm")
     page.click("Release now")  # not ticked: the browser itself holds it back
     assert page.path.endswith("/release/confirm")
-    released(page, understood("2"))
+    released(page, studio)
     everywhere("released")
     data = tmp_path / "stays-released.csv"
     verified(data)
@@ -161,8 +171,6 @@ def test_a_dirty_european_file_and_a_restart(
     page.sees("300 rows × 3 columns")
     page.sees("How the file writes its cells is guessed")
     page.click("Go on: describe the columns")
-    if not page.field("Role of alter").is_displayed():
-        page.click("Edit alter")
     bounds(page, "alter", "integer", "0", "120")
     bounds(page, "lohn", "continuous", "0", "10000")
     page.fill("Labels, one per line of ort", "Köln\nBonn\nAachen\nDüren")
@@ -185,8 +193,7 @@ def test_a_dirty_european_file_and_a_restart(
     studio.start()
     page.open(deep)  # after a restart it goes on where it was
     page.sees("What users can expect")
-    page.submit(LOOK)
-    page.sees("Each column, worst first")
+    looked(page)
     page.open(deep.replace("recommend", "release"))
     page.fill("Folder on this machine", str(tmp_path))
     page.fill("Name", "lohn")
@@ -194,9 +201,7 @@ def test_a_dirty_european_file_and_a_restart(
     page.click_label("No ledger")
     page.submit(RELEASE)
     page.sees("It was not attacked.")
-    epsilon = project_of(page, studio).state.choice
-    assert epsilon is not None
-    released(page, understood(epsilon.epsilon))
+    released(page, studio)
     verified(tmp_path / "lohn.parquet")
     assert b"lohn" in dossier(page, tmp_path, "Internal", "HTML", "lohn.parquet")
 
@@ -235,14 +240,12 @@ def test_a_survey_of_households_with_weights(
     page.sees("From your data, so nothing can be proved")
     everywhere("describe-survey")
     page.click_label("select all shown")
-    page.fill("Public because, for all selected", "codebook 2026, page 12")
+    page.fill("Known from, for all selected", "codebook 2026, page 12")
     page.submit("Set")
     page.sees_not("so nothing can be proved")
     bounds(page, "age", "integer", "0", "110")
-    if not page.field("Role of wgt").is_displayed():
-        page.click("Edit wgt")
-    page.choose("Role of wgt", "weight (protected; estimates are weighted by it)")
-    page.choose("Type of wgt", "continuous")
+    page.choose("Role of wgt", "Weight")
+    page.choose("Type of wgt", "Number")
     page.fill("Lower bound of wgt", "1")
     page.fill("Upper bound of wgt", "500")
     page.submit("Save")
@@ -257,20 +260,14 @@ def test_a_survey_of_households_with_weights(
     page.sees("What users can expect")
     page.sees("what one hhid contributed")
     everywhere("recommend-survey")
-    page.submit(LOOK)
-    page.sees("Each column, worst first")
-    until(lambda: not page.all("#preview .job"), "the end of the look")
+    looked(page)
     page.click("Next: attack it yourself")
     page.submit(ATTACK)
     page.sees("What each attack achieved")
     page.click("Next: release and dossier")
-    page.fill("Population", "homes")
-    page.fill("Lifetime ε", "3")
-    page.submit("Make it")
+    with_ledger(page, "homes", "3")
     page.submit(RELEASE)
-    choice = project_of(page, studio).state.choice
-    assert choice is not None
-    released(page, understood(choice.epsilon))
+    released(page, studio)
     data = Path(project_of(page, studio).state.released[0].data)
     verified(data)
     certificate = json.loads(Path(f"{data}.certificate.json").read_text())

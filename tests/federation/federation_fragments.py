@@ -20,7 +20,7 @@ METHOD = "idp-ls"
 
 
 def dealt(table: pa.Table, rows: Sequence[int]) -> list[pa.Table]:
-    """Rows dealt to the owners as in run SEED of the experiments (coterie.papers.fragmented)."""
+    """Rows dealt to the owners as in run SEED of the experiments (coterie.papers.fragments)."""
     order = np.random.Generator(np.random.PCG64(SEED)).permutation(table.num_rows)
     return [table.take(pa.array(part)) for part in np.split(order, np.cumsum(rows)[:-1])]
 

@@ -120,3 +120,28 @@ def test_what_needs_a_person_is_posted(shared: Any) -> None:
     assert line.keys() <= {"event", "at", "study", "owner", "state"}, "reasons are read on the status page"
     with pytest.raises(FederationError, match="address"):
         Webhook("file:///etc/passwd")
+
+
+def test_the_webhook_follows_no_redirect() -> None:
+    """Else whoever answers there could reach addresses that only this machine can."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", "/inside")
+            self.end_headers()
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        Webhook(f"http://127.0.0.1:{server.server_port}/hook")._post({"event": "fault"})
+        server.shutdown()
+        thread.join()
+    assert asked == ["/hook"]

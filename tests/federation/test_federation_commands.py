@@ -241,3 +241,14 @@ def test_without_the_optional_part(coterie: Any, monkeypatch: pytest.MonkeyPatch
     code, said, _ = coterie("--help")
     assert code == 0
     assert "aggregator" in said
+
+
+def test_names_of_others_do_not_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    from coterie.cli.output import console, table_of
+
+    console.print("a title \x1b]0;owned\x07 \u202ereversed")
+    console.print(table_of([("\x1b[2Jcleared",)], ("title",)))
+    shown = capsys.readouterr().out
+    assert "owned" in shown
+    assert "cleared" in shown
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)

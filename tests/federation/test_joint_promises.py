@@ -148,6 +148,9 @@ def test_an_owner_cannot_promise_more_than_its_method(studies: dict[str, Study])
     require_no_stronger(refuted, owner, part_promise(refuted, owner, 40))
     for changes in (
         {"value": "0.001"},
+        {"value": "0"},
+        {"value": "next to nothing"},
+        {"value": "1." + "0" * 60_000 + "1"},
         {"status": "conditional", "value": "0.001"},
         {"model": "zero"},
         {"scope": "everything"},

@@ -15,8 +15,17 @@ from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError, NotAccepted, Untrusted
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.secrets.keys import Keys, fingerprint, keep_private, write_private
-from coterie.federation.secrets.rotation import FORMER, NEXT, current_keys, next_keys, use_next_keys
+from coterie.federation.secrets.keys import (
+    FORMER,
+    NEXT,
+    Keys,
+    current_keys,
+    fingerprint,
+    keep_private,
+    next_keys,
+    use_next_keys,
+    write_private,
+)
 from coterie.publication.ledger import Ledger
 
 

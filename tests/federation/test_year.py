@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from simulated_year import _EVENTS, Year
+from simulated_year import EVENTS, Year
 
 
 def lived(monkeypatch: pytest.MonkeyPatch, weeks: int) -> None:
@@ -26,7 +26,7 @@ def lived(monkeypatch: pytest.MonkeyPatch, weeks: int) -> None:
 
 def test_a_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each event once."""
-    lived(monkeypatch, len(_EVENTS))
+    lived(monkeypatch, len(EVENTS))
 
 
 @pytest.mark.slow

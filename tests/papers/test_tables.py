@@ -24,7 +24,7 @@ def test_numbers_of_records() -> None:
 
 def test_domains_are_alpha_times_the_maximum_and_say_that_they_come_from_the_data() -> None:
     census = tables.census()
-    schema = tables.numeric_schema(census, tables.CENSUS_SORIA_COMAS, 1.5)
+    schema = tables.numeric_schema(census.select(tables.CENSUS_SORIA_COMAS), alpha=1.5)
     assert len(schema.protected) == 9
     for attribute in schema.protected:
         domain = attribute.bounds()

@@ -56,30 +56,6 @@ def test_the_public_order_is_a_permutation_by_rising_distance(tree: Taxonomy) ->
     assert (np.diff(order)[ties] > 0).all()
 
 
-@given(taxonomies(), st.data())
-def test_the_order_of_the_paper_lists_present_values_only(tree: Taxonomy, data: st.DataObject) -> None:
-    distance = distance_matrix(tree)
-    present = np.array(data.draw(st.lists(st.booleans(), min_size=len(distance), max_size=len(distance))))
-    if not present.any():
-        with pytest.raises(ParameterError, match="no category"):
-            marginality_order(distance, present)
-        return
-    order = marginality_order(distance, present)
-    assert sorted(order.tolist()) == np.flatnonzero(present).tolist()
-    assert domain_marginality(distance)[order[0]] == domain_marginality(distance)[present].max()
-
-
-def test_the_order_of_the_paper_depends_on_the_data() -> None:
-    links = ["far deep", "deep mid", "mid root", "A root", "B BB", "BB root"]
-    links += ["a1 A", "a2 A", "a3 A", "b1 B", "b2 B"]
-    tree = Taxonomy.build(Edge(*link.split()) for link in links)
-    distance = distance_matrix(tree)
-    present = np.array([label != "far" for label in tree.categories])
-    public = [label for label in tree.labels(marginality_order(distance)) if label != "far"]
-    assert public == ["a1", "a2", "a3", "b1", "b2"]
-    assert tree.labels(marginality_order(distance, present)) == ["b1", "b2", "a1", "a2", "a3"]
-
-
 def test_a_cluster_too_large_for_exact_sums_is_refused() -> None:
     distance = distance_matrix(Taxonomy.flat("ab"))
     marginality(np.array([[LARGEST_CLUSTER, 0.0]]), distance)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.schema.attributes import AttributeType, Role, Schema, Source
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 
 TABLE = pa.table(
     {
@@ -30,7 +30,7 @@ TABLE = pa.table(
 
 
 def test_types_and_roles() -> None:
-    schema = Schema.load(draft_schema(TABLE, bounds_from_data=None))
+    schema = Schema.load(drafted(TABLE, bounds_from_data=None).text)
     found = {attribute.name: (attribute.type, attribute.role) for attribute in schema.attributes}
     continuous, integer = AttributeType.CONTINUOUS, AttributeType.INTEGER
     assert found == {
@@ -45,7 +45,7 @@ def test_types_and_roles() -> None:
 
 
 def test_open_bounds_must_be_filled() -> None:
-    text = draft_schema(TABLE, bounds_from_data=None)
+    text = drafted(TABLE, bounds_from_data=None).text
     with pytest.raises(SchemaError, match="no domain"):
         Schema.load(text)["age"].bounds()
     filled = re.sub(r"lower: .*", "lower: 0", re.sub(r"upper: .*", "upper: 100", text))
@@ -53,16 +53,16 @@ def test_open_bounds_must_be_filled() -> None:
 
 
 def test_no_value_without_leave() -> None:
-    text = draft_schema(TABLE, bounds_from_data=None)
+    text = drafted(TABLE, bounds_from_data=None).text
     for trace in ("4711", "47.11", "canary", "1947", "1.25", "2.0"):
         assert trace not in text
     # Two tables with the same names and types give the same draft.
     other = pa.table([column.take(pa.array([2, 1, 0])) for column in TABLE.columns], schema=TABLE.schema)
-    assert draft_schema(other, bounds_from_data=None) == text
+    assert drafted(other, bounds_from_data=None).text == text
 
 
 def bounds(values: Any, factor: float = 1.5) -> tuple[float, float]:
-    text = draft_schema(pa.table({"x": values}), bounds_from_data=factor)
+    text = drafted(pa.table({"x": values}), bounds_from_data=factor).text
     assert "WARNING" in text
     domain = Schema.load(text)["x"].bounds()
     assert domain.source is Source.DATA
@@ -76,7 +76,7 @@ def test_bounds_from_data() -> None:
     assert bounds([-10.0, -2.0]) == (-15, 0)  # 1.5 times a negative maximum would leave it outside
     assert bounds([Decimal("1.10")]) == (0, 1.6500000000000001)
     assert bounds([1.0, float("nan"), float("inf"), None]) == (0, 1.5)
-    assert "negative" in draft_schema(pa.table({"x": [-1, 2]}), bounds_from_data=1.5)
+    assert "negative" in drafted(pa.table({"x": [-1, 2]}), bounds_from_data=1.5).text
 
 
 @pytest.mark.parametrize(
@@ -86,27 +86,27 @@ def test_bounds_from_data() -> None:
 def test_columns_without_usable_bounds(values: Any) -> None:
     table = pa.table({"x": pa.array(values)})
     for factor in (None, 1.5):
-        text = draft_schema(table, bounds_from_data=factor)
+        text = drafted(table, bounds_from_data=factor).text
         assert factor is None or "    # " in text
         assert Schema.load(text)["x"].domain is None
 
 
 def test_constant_column_gets_a_comment() -> None:
-    assert "same number" in draft_schema(pa.table({"x": [5, 5]}), bounds_from_data=None)
+    assert "same number" in drafted(pa.table({"x": [5, 5]}), bounds_from_data=None).text
     assert bounds([5, 5]) == (0, 8)
 
 
 @pytest.mark.parametrize("factor", [0.5, -1, float("nan"), float("inf"), "2"])
 def test_impossible_factor(factor: Any) -> None:
     with pytest.raises(ParameterError, match="at least 1"):
-        draft_schema(TABLE, bounds_from_data=factor)
+        drafted(TABLE, bounds_from_data=factor)
 
 
 def test_tables_that_cannot_be_drafted() -> None:
     with pytest.raises(DataError, match="no columns"):
-        draft_schema(pa.table({}), bounds_from_data=None)
+        drafted(pa.table({}), bounds_from_data=None)
     with pytest.raises(DataError, match="'a'"):
-        draft_schema(pa.table([[1], [2]], names=["a", "a"]), bounds_from_data=None)
+        drafted(pa.table([[1], [2]], names=["a", "a"]), bounds_from_data=None)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_tables_that_cannot_be_drafted() -> None:
 )
 def test_awkward_names(name: str) -> None:
     for values in ([1, 2], ["a", "b"]):
-        text = draft_schema(pa.table({name: values, "other": [1, 2]}), bounds_from_data=None)
+        text = drafted(pa.table({name: values, "other": [1, 2]}), bounds_from_data=None).text
         assert [attribute.name for attribute in Schema.load(text).attributes] == [name, "other"]
 
 
@@ -157,7 +157,7 @@ name = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60
 
 @given(st.lists(name, min_size=1, max_size=4, unique=True))
 def test_any_name_survives(names: list[str]) -> None:
-    text = draft_schema(pa.table([[1, 2]] * len(names), names=names), bounds_from_data=1.5)
+    text = drafted(pa.table([[1, 2]] * len(names), names=names), bounds_from_data=1.5).text
     assert [attribute.name for attribute in Schema.load(text).attributes] == names
 
 
@@ -165,7 +165,7 @@ def test_any_name_survives(names: list[str]) -> None:
     st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e280, max_value=1e280), min_size=1)
 )
 def test_drafted_bounds_hold_the_data(values: list[float]) -> None:
-    schema = Schema.load(draft_schema(pa.table({"x": values}), bounds_from_data=1.0))
+    schema = Schema.load(drafted(pa.table({"x": values}), bounds_from_data=1.0).text)
     domain = schema["x"].domain
     if domain is None:
         assert set(values) == {0.0}

@@ -9,16 +9,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.papers import get_experiment, nunes_scores, nunes_tables
+from coterie.papers import get_experiment
 from coterie.papers.experiment import ClaimVerdict
-from coterie.papers.nunes_fig58 import ALLOCATIONS, all_scores, draw_scores
 from coterie.papers.nunes_scenario import (
+    ALLOCATIONS,
     PUBLISHED_BEST,
     PUBLISHED_SCORES,
     Scenario,
+    all_scores,
+    draw_scores,
     exact_scores,
     groups_of,
     scenario,
+    score_claims,
+    table_claims,
 )
 from coterie.papers.nunes_two_queries import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
 from coterie.statistics import plan, read_specification
@@ -34,7 +38,7 @@ def chosen(insurance: pa.Table) -> Scenario:
 
 
 def test_tables_and_t_tests_are_those_of_the_paper(insurance: pa.Table) -> None:
-    findings = [*nunes_tables.findings_of(insurance), *nunes_scores.findings_of(insurance)[0]]
+    findings = [*table_claims(insurance), *score_claims(insurance)[0]]
     assert len(findings) == 9
     # A misprint: it repeats the entry above it, and the paper's own Table 5.1 gives ours.
     assert [finding.claim for finding in findings if not finding.holds] == ["Table 5.2, 20 entries"]

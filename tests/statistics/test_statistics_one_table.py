@@ -268,6 +268,19 @@ def test_a_large_table_has_the_totals_of_the_small_ones(neighbours: str) -> None
         assert min(value for value, *_ in cells.values()) >= 0
 
 
+def test_bins_over_a_whole_domain_hold_everybody() -> None:
+    """Was: a cell for records without an age had noise of its own, and ages added up to fewer people than there are."""
+    statistics: dict[str, Any] = {
+        "n": counts("sex", totals=True),
+        "ages": {"kind": "histogram", "of": "age", "bins": [0, 18, 65, 99]},
+        "each": {"kind": "count", "by": {"age": list(range(100))}},
+    }
+    for one in released(document(statistics, budget={"epsilon": "0.1"}), 3)[1]:
+        found = figures(one)
+        for name in ("ages", "each"):
+            assert sum(v for key, v in found.items() if key.startswith(f"{name}[")) == found["n[all]"]
+
+
 def test_contradictory_guesses_are_named_and_cost_nothing() -> None:
     statistics = {
         "a": counts("sex", expected={"f": 1500, "m": 1500}),

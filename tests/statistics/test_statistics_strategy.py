@@ -231,7 +231,7 @@ def test_predicted_errors_are_those_of_releases(sizes: dict[str, int], complete:
         "all": {"kind": "count", "expected": everyone},
         "n": {"kind": "count", "by": {"sex": ["m", "f"]}, "complete": complete, "expected": sizes},
     }
-    chosen = planned(statistics, budget={"epsilon": "0.5"})
+    chosen = planned(statistics, budget={"epsilon": "0.5"}, records=everyone)
     found = drawn(chosen, table, 2000)
     truth = {"all": everyone, "n[m]": sizes["m"], "n[f]": sizes["f"]}
     for error in chosen.errors:

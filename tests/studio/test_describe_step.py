@@ -20,7 +20,7 @@ from coterie import Schema
 from coterie._version import __version__
 from coterie.cli.app import app
 from coterie.schema.attributes import Attribute, Missing, Role, Source
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 from coterie.studio.auth import StudioHome
 from coterie.studio.describing import attribute_of, row_of
 from coterie.studio.project import Project, marked, remembered
@@ -72,7 +72,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
 
 @pytest.fixture
 def project(visit: Visit) -> Project:
-    return made_project(visit[1], TABLE, Schema.load(draft_schema(TABLE)))
+    return made_project(visit[1], TABLE, Schema.load(drafted(TABLE).text))
 
 
 def sent(visit: Visit, project: Project, **changes: str) -> httpx.Response:
@@ -110,8 +110,8 @@ def test_the_page_holds_everything_that_a_schema_says(attribute: Attribute) -> N
 
 def test_bounds_and_labels_are_saved_and_open_the_next_step(visit: Visit, project: Project) -> None:
     page = visit[0].get(f"/p/{project.id}/describe").text
-    assert "3 of 5 attributes still need what is public about them" in page
-    assert "needs bounds" in page
+    assert "3 of 5 columns still need what is public about them" in page
+    assert "needs a range" in page
     done = sent(
         visit,
         project,
@@ -185,9 +185,9 @@ def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: 
     assert schema["ward"].categories.labels == ("north", "south", "west")
     assert all(schema[name].domain_from_data for name in ("age", "income", "ward"))
     # The same file as the command's draft.
-    drafted = Schema.load(draft_schema(TABLE, bounds_from_data=1.5))
+    draft = Schema.load(drafted(TABLE, bounds_from_data=1.5).text)
     assert [(a.domain, a.categories) for a in schema.attributes] == [
-        (a.domain, a.categories) for a in drafted.attributes
+        (a.domain, a.categories) for a in draft.attributes
     ]
 
 
@@ -236,11 +236,11 @@ def test_what_cannot_be_suggested_is_told(visit: Visit) -> None:
 def test_many_attributes_at_once(visit: Visit) -> None:
     names = [f"column {n}" for n in range(200)]
     table = pa.table({name: [1, 2, 3] for name in names})
-    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(drafted(table).text))
     data = {"version": "1", "name": names, "bulk": "yes", "bulk_to": "role: identifier"}
     data |= {f"a{n}.type": "integer" for n in range(200)} | {"selected": [str(n) for n in range(150)]}
     page = visit[0].post(f"/p/{project.id}/describe", data=data).text
-    assert "50 of 200 attributes still need" in page
+    assert "50 of 200 columns still need" in page
     assert [len(now(project).with_role(role)) for role in (Role.IDENTIFIER, Role.PROTECT)] == [150, 50]
 
 
@@ -256,7 +256,7 @@ def test_two_tabs_do_not_overwrite_each_other(visit: Visit, project: Project) ->
 
 def test_a_column_with_spaces_around_its_name(visit: Visit) -> None:
     table = pa.table({" age ": [1, 2, 3]})
-    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(drafted(table).text))
     data = {"version": "1", "name": [" age "], "a0.type": "integer", "a0.lower": "0", "a0.upper": "9"}
     assert visit[0].post(f"/p/{project.id}/describe", data=data).status_code == 200
     assert now(project)[" age "].bounds().upper == 9
@@ -419,7 +419,7 @@ def posted(visit: Visit, project: Project, place: str, **fields: str) -> str:
 
 def test_a_household_is_chosen_as_the_unit(visit: Visit) -> None:
     table = pa.table({"home": [n // 3 for n in range(30)], "age": list(range(30))})
-    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(drafted(table).text))
     asked = {"kind": "unit", "column": "home", "above": "truncate"}
     assert "largest number of rows" in posted(visit, project, "unit", **asked, at_most="")
     assert "No column was chosen" in posted(visit, project, "unit", **{**asked, "column": ""}, at_most="3")
@@ -481,7 +481,36 @@ def test_empty_cells_are_told_before_they_stop_a_release(visit: Visit) -> None:
     page = visit[0].get(f"/p/{project.id}/describe").text
     assert "Empty cells will stop the release" in page
     assert "The description is complete" not in page
-    sent(visit, project, measure_missing="yes")
+    sent(visit, project, measure_missing="all")
     assert "The description is complete" in visit[0].get(f"/p/{project.id}/describe").text
     assert Project(project.folder).schema()["age"].missing is Missing.OWN_CATEGORY
     assert Project(project.folder).schema()["stay"].missing is Missing.ERROR
+
+
+def test_suggestions_are_accepted_one_by_one_or_together_and_going_on_waits(
+    visit: Visit, project: Project
+) -> None:
+    page = visit[0].get(f"/p/{project.id}/describe").text
+    assert "Suggestion: 0 to 120 years." in page
+    assert "common sense: nobody is older" in page
+    held = sent(visit, project, accept="1", onward="yes")
+    assert "Not complete yet: income, ward." in held.text, "all was saved, and what is left is named"
+    age = now(project)["age"]
+    assert (age.bounds().upper, age.domain_from_data, age.unit) == (120, False, "years")
+    assert age.domain is not None
+    assert age.domain.public_because == "common sense: nobody is older"
+
+
+def test_marks_of_missing_values_count_as_empty_cells(visit: Visit) -> None:
+    """Code 9 is "not stated": it stops a release as an empty cell does, and is told before."""
+    table = pa.table({"roof": [1, 2, 9, 9]})
+    text = "attributes:\n  roof: {type: categorical, role: protect, missing_marks: [9], categories: {labels: [1, 2]}}\n"
+    project = made_project(visit[1], table, Schema.load(text))
+    found = {"columns": [_column("roof", table["roof"])]}
+    (project.folder / "load.json").write_text(
+        json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
+    )
+    assert "2 empty cells would stop the release" in visit[0].get(f"/p/{project.id}/describe").text
+    assert "Not complete yet: roof." in sent(visit, project, onward="yes").text
+    sent(visit, project, measure_missing="0", onward="yes")
+    assert now(project)["roof"].missing is Missing.OWN_CATEGORY

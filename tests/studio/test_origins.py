@@ -16,7 +16,7 @@ from studio_client import made_project, visiting
 
 from coterie import Schema, protect
 from coterie.methods.guarantee import Guarantee, Status
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 from coterie.studio.auth import StudioHome
 from coterie.studio.describing import row_of
 from coterie.studio.project import Choice, Project
@@ -30,7 +30,7 @@ TABLE = pa.table(
         "ward": [("north", "south", "west")[n % 3] for n in range(40)],
     }
 )
-SCHEMA = Schema.load(draft_schema(TABLE))
+SCHEMA = Schema.load(drafted(TABLE).text)
 PUBLIC = {"age_lower": "0", "age_upper": "120", "ward_labels": "north\nsouth\nwest\neast"}
 
 

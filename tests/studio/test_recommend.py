@@ -15,6 +15,8 @@ from coterie.comparison.recommendation import PURPOSES
 from coterie.schema.attributes import Schema
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project, Wish
+from coterie.studio.promise import promised
+from coterie.studio.same_in_code import protect_lines
 from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
 from coterie.studio.work.recommending import DIAL
 from coterie.table.demo_population import demo_population, demo_schema
@@ -154,3 +156,21 @@ def test_bad_answers_get_a_sentence(studio: World) -> None:
 def test_every_purpose_has_its_words() -> None:
     assert set(GOALS) == set(PURPOSES)
     assert set(ACCURACY) >= {measure for measure, _ in PURPOSES.values()}
+
+
+def test_a_delta_is_only_there_where_it_was_allowed_and_is_said(studio: World) -> None:
+    client, home = studio
+    project = project_of(home)
+    project.change(wish=Wish(delta=True))
+    page = recommended(client, project)
+    found = coterie.recommend(None, narrow(), epsilon=1, records=400, beside=DIAL)
+    assert "--pure" not in page
+    assert (f"δ = {found.best.delta}" in page) == (found.best.delta is not None)
+    choice = Choice(method="dp-synthetic", epsilon="1", delta="0.000001")
+    with_delta = promised(choice, project.schema(), 400)
+    assert "with probability at least 1 −" in with_delta.odds
+    assert "77 %" in with_delta.odds, "not the 74 % of pure ε: a δ weakens the limit (UNITS.md)"
+    assert with_delta.guarantee.delta == "0.000001"
+    project.change(choice=choice)
+    assert "--delta 0.000001" in protect_lines(project, choice)[0][1]
+    assert "delta='0.000001'" in protect_lines(project, choice)[1][1]

@@ -195,3 +195,16 @@ def run(command: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_table_is_put_together_with_its_margins(bench: Bench) -> None:
+    page = bench.post("/table", by=["smoker", "region"], of="")
+    entry = Desk(bench.project).document["statistics"]["people_by_smoker_region"]
+    assert entry["by"] == {"smoker": ["yes", "no"], "region": ["north", "south", "west"]}
+    assert entry["totals"] is True
+    assert "ready to release" in page
+    assert "is at most 74 % sure" in page
+    assert "stands in the list already" in sentence(bench.post("/table", 400, by=["smoker", "region"], of=""))
+    assert "one to three different columns" in sentence(
+        bench.post("/table", 400, by=["smoker", "smoker"], of="")
+    )

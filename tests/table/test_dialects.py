@@ -10,7 +10,7 @@ import pytest
 
 from coterie import Schema
 from coterie.errors import DataError, SchemaError
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 from coterie.table.checked import check
 from coterie.table.reading import guess_dialect, read_table
 
@@ -147,12 +147,12 @@ def test_a_draft_guesses_and_says_so(tmp_path: Path, content: bytes, expected: d
     dialect = guess_dialect(path)
     found = dialect.model_dump(exclude_defaults=True)
     assert found == ({**expected, "source": "data"} if expected else {})
-    text = draft_schema(read_table(path, dialect=dialect), dialect=dialect)
+    text = drafted(read_table(path, dialect=dialect), dialect=dialect).text
     assert ("How the text file writes its cells: from the data, confirm" in text) is bool(expected)
-    drafted = Schema.load(text)
-    assert drafted.dialect == dialect
+    draft = Schema.load(text)
+    assert draft.dialect == dialect
     if "date_format" in expected:
-        assert {"date", "timestamp"} & {attribute.type.value for attribute in drafted.attributes}
+        assert {"date", "timestamp"} & {attribute.type.value for attribute in draft.attributes}
 
 
 def test_a_mark_is_written_in_the_files_own_format_of_dates(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def assert_others_unchanged(before: Read, after: Read, replaced: str, value: Any
 
 
 # All replacements in all columns take minutes: they are for `make test-slow`.
-SHARES = [3, pytest.param(1, marks=pytest.mark.slow)]
+SHARES = [5, pytest.param(1, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("share", SHARES)

@@ -261,15 +261,15 @@ def test_marks_of_missing_values() -> None:
 
 
 def test_a_draft_knows_categories_and_leaves_their_labels_open() -> None:
-    from coterie.schema.draft import draft_schema
+    from coterie.schema.draft import drafted
 
     table = pa.table({"c": ["canary", "other"] * 10, "name": [f"person {row}" for row in range(20)]})
-    text = draft_schema(table)
+    text = drafted(table).text
     assert "canary" not in text
-    drafted = Schema.load(text)
-    assert drafted["c"].type == "categorical"
-    assert drafted["name"].role == "identifier"
-    filled = Schema.load(draft_schema(table, bounds_from_data=1.5))
+    draft = Schema.load(text)
+    assert draft["c"].type == "categorical"
+    assert draft["name"].role == "identifier"
+    filled = Schema.load(drafted(table, bounds_from_data=1.5).text)
     assert filled["c"].categories is not None
     assert filled["c"].categories.labels == ("canary", "other")
     assert filled["c"].domain_from_data

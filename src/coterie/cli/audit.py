@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from typer.core import TyperGroup
 import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.cli.options import AsJson, Force, OriginalTable, Query, asked
+from coterie.cli.options import AsJson, Certificate, Force, GroupSize, Query, SchemaFile, SourceTable, asked
 from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
@@ -56,9 +57,9 @@ Seed = Annotated[int, Option(help="For the attackers' samples: the same seed giv
 def release_command(
     original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
     released: Annotated[str, Argument(metavar="RELEASED", help="The released table.")],
-    schema: Annotated[Path, Option("--schema", "-s", help="The schema of the original.")],
+    schema: SchemaFile,
     output: Output,
-    table: OriginalTable = None,
+    table: SourceTable = None,
     query: Query = None,
     control: Annotated[
         str | None, Option(help="People of the same population who are not in the release.")
@@ -70,12 +71,8 @@ def release_command(
             help="For shuffled rows: a file with one line for each released row, the original row's number from 0."
         ),
     ] = None,
-    certificate: Annotated[
-        Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists.")
-    ] = None,
-    k: Annotated[
-        int | None, Option("--k", "-k", help="Records per group, where no certificate says so.")
-    ] = None,
+    certificate: Certificate = None,
+    k: GroupSize = None,
     seconds: Seconds = None,
     attacks: Only = None,
     seed: Seed = 1,
@@ -84,10 +81,7 @@ def release_command(
 ) -> None:
     """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
     given = asked(locals(), "output", "force")
-    refuse_existing(output, AUDIT_FILES, force=force)
-    with spinner("Reading", quiet=as_json) as tell:
-        audit = coterie.audit(**given, progress=tell)
-    _write(audit, output, force=force, as_json=as_json)
+    _attack(lambda tell: coterie.audit(**given, progress=tell), output, force=force, as_json=as_json)
 
 
 @app.command("method")
@@ -95,7 +89,7 @@ def method_command(
     method: Annotated[str, Argument(metavar="NAME", help="A method (`coterie methods`).")],
     epsilon: Annotated[str, Option("--epsilon", "-e", help="Total privacy budget.")],
     output: Output,
-    k: Annotated[int | None, Option("--k", "-k", help="Records per group.")] = None,
+    k: GroupSize = None,
     population: Annotated[
         str | None, Option("--data", help="A population to try it on; else the demo's.")
     ] = None,
@@ -114,15 +108,17 @@ def method_command(
 ) -> None:
     """Attack a method: its release of a population, and what many runs of it give away."""
     given = asked(locals(), "output", "force")
-    refuse_existing(output, AUDIT_FILES, force=force)
     if (population is None) != (schema is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
+    _attack(lambda tell: coterie.audit_method(**given, progress=tell), output, force=force, as_json=as_json)
+
+
+def _attack(
+    attack: Callable[[Callable[[str], None]], Audit], output: Path, *, force: bool, as_json: bool
+) -> None:
+    refuse_existing(output, AUDIT_FILES, force=force)
     with spinner("Reading", quiet=as_json) as tell:
-        audit = coterie.audit_method(**given, progress=tell)
-    _write(audit, output, force=force, as_json=as_json)
-
-
-def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
+        audit = attack(tell)
     coterie.write_report(audit, output, force=force)
     if as_json:
         print_json(audit.to_dict())

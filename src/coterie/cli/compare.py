@@ -10,45 +10,23 @@ from typing import Annotated, Literal
 import typer
 from rich import box
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
-from typer import Argument, Option
+from typer import Option
 
 import coterie
-from coterie.cli.options import AsJson, Bins, Query, asked
-from coterie.cli.output import console, errors, listed, note, print_json, styled_status, warn
+from coterie.cli import options
+from coterie.cli.options import asked
+from coterie.cli.output import bar, console, errors, listed, note, print_json, styled_status, warn
 from coterie.comparison.grid import left_out
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
 from coterie.report.ranking import Best, best_cells, key_to_errors, ranking_measures
 
-_BAR = (
-    TextColumn("{task.description}"),
-    BarColumn(),
-    MofNCompleteColumn(),
-    TextColumn("cells"),
-    TimeElapsedColumn(),
-    TextColumn("left:"),
-    TimeRemainingColumn(),
-)
-
 
 def compare_command(
-    data: Annotated[
-        str,
-        Argument(
-            metavar="INPUT", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or database URL."
-        ),
-    ],
-    schema: Annotated[Path, Option("--schema", "-s", help="Types, roles and public bounds.")],
+    data: options.DataSource,
+    schema: options.SchemaFile,
     methods: Annotated[
         str, Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")
     ],
@@ -57,11 +35,8 @@ def compare_command(
     k: Annotated[
         str, Option("--k", "-k", help="Records per group, separated by commas. Default: by a public rule.")
     ] = "",
-    table: Annotated[
-        str | None,
-        Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
-    ] = None,
-    query: Query = None,
+    table: options.SourceTable = None,
+    query: options.Query = None,
     runs: Annotated[int, Option(help="Runs per setting; the figures are their mean.")] = 10,
     seed: Annotated[int, Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
     measures: Annotated[
@@ -71,15 +46,13 @@ def compare_command(
             help="Only these, separated by commas; one that choices are ranked by must be among them.",
         ),
     ] = None,
-    bins: Bins = "auto",
-    target: Annotated[
-        str | None, Option(help="Class column: the example releases are also classified.")
-    ] = None,
-    threshold: Annotated[float | None, Option(help="Make two classes of the target.")] = None,
+    bins: options.Bins = "auto",
+    target: options.Target = None,
+    threshold: options.Threshold = None,
     tune_on: Annotated[
         str | None,
         Option(
-            help="A public table of the same columns, or the word 'synthetic': the grid runs on it instead of INPUT, "
+            help="A public table of the same columns, or the word 'synthetic': the grid runs on it instead of DATA, "
             "so that choosing from the report discloses nothing."
         ),
     ] = None,
@@ -94,7 +67,7 @@ def compare_command(
     force: Annotated[
         bool, Option("--force", help="Start anew in a folder that holds another comparison.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Try several methods, k and ε on one table. An interrupted run continues where it stopped.
 
@@ -110,10 +83,10 @@ def compare_command(
     }
     started = time.perf_counter()
     try:
-        with Progress(*_BAR, console=errors, transient=True, disable=as_json) as bar:
-            task = bar.add_task("Comparing", total=None)
+        with bar("{task.completed}/{task.total} cells", quiet=as_json) as shown:
+            task = shown.add_task("Comparing", total=None)
             found = coterie.compare(
-                **given, progress=lambda done, total: bar.update(task, completed=done, total=total)
+                **given, progress=lambda done, total: shown.update(task, completed=done, total=total)
             )
         seconds = time.perf_counter() - started
         waiting = ", ".join(

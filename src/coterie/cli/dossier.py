@@ -9,15 +9,13 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Despite, Force, asked
+from coterie.cli.options import AsJson, Certificate, Despite, Force, asked
 from coterie.cli.output import console, print_json
 
 
 def dossier_command(
     released: Annotated[Path, Argument(metavar="RELEASED", help="The released file.")],
-    certificate: Annotated[
-        Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json.")
-    ] = None,
+    certificate: Certificate = None,
     audit: Annotated[
         Path | None,
         Option(help="Folder of `coterie audit`. Default: one beside the release that names this release."),

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich import box
 from rich.markup import escape
-from rich.table import Table
 from typer import Argument, Option
 
 import coterie
 from coterie.auditing.attacks.finding import percent
-from coterie.cli.options import AsJson, Bins, Force, OriginalTable, Query, asked
-from coterie.cli.output import console, listed, note, print_json
+from coterie.cli import options
+from coterie.cli.options import asked
+from coterie.cli.output import console, listed, note, print_json, table_of
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
 from coterie.evaluation.measure import MeasureResult
@@ -21,6 +21,7 @@ from coterie.report.writing import EVALUATION_FILES, refuse_existing
 from coterie.table.estimates import MEAN, EstimatePair
 
 NAMES = ", ".join(all_measures())
+LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 MOST_ESTIMATES = 15
 MOST_WORST = 3
 HEADLINES = {
@@ -36,9 +37,9 @@ MOST_CLASSES = 12  # listed in the table; --json has them all
 def evaluate_command(
     original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
     released: Annotated[str, Argument(metavar="RELEASED", help="The release of that very table.")],
-    schema: Annotated[Path, Option("--schema", "-s", help="The schema that the release was made with.")],
-    table: OriginalTable = None,
-    query: Query = None,
+    schema: options.SchemaFile,
+    table: options.SourceTable = None,
+    query: options.Query = None,
     measures: Annotated[
         str | None, Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
     ] = None,
@@ -53,11 +54,9 @@ def evaluate_command(
         Path | None,
         Option(help="Of a shuffled release: its internal figures, which tell whose row is whose."),
     ] = None,
-    bins: Bins = "auto",
-    target: Annotated[str | None, Option(help="Class column, for classification.")] = None,
-    threshold: Annotated[
-        float | None, Option(help="Make two classes of the target: at most this, and above it.")
-    ] = None,
+    bins: options.Bins = "auto",
+    target: options.Target = None,
+    threshold: options.Threshold = None,
     classifier: Annotated[
         str, Option(help="Any scikit-learn classifier, by its name.")
     ] = "RandomForestClassifier",
@@ -68,8 +67,8 @@ def evaluate_command(
         Path | None,
         Option("--output", "-o", help="Folder for evaluation.json, which `coterie dossier` finds."),
     ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare a release with its original. The figures come from the original data: do not publish them.
 
@@ -106,24 +105,20 @@ def _print_weighted(evaluation: Evaluation) -> None:
     found = evaluation.weighted
     if found is None:
         return
-    table = Table(title=f"Weighted by {escape(found.weight)}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in ("attribute", "of"):
-        table.add_column(title, style="bold" if title == "attribute" else "", overflow="fold")
-    for title in ("original", "release", "original, weighted", "release, weighted"):
-        table.add_column(title, justify="right")
-    before, after = found.totals
-    table.add_row("sum of weights", "", "", "", _figure(before), _figure(after))
+    rows = [("sum of weights", "", "", "", *map(_figure, found.totals))]
     for name, alone, by_weight in (
         ("two-way", found.two_way, found.two_way_weighted),
         ("associations", found.associations, found.associations_weighted),
     ):
         if alone is not None:
-            table.add_row(name, "distance", "", _figure(alone), "", _figure(by_weight))
+            rows.append((name, "distance", "", _figure(alone), "", _figure(by_weight)))
     moved = sorted(found.estimates, key=_moved, reverse=True)
     for one in moved[:MOST_ESTIMATES]:
         figures = (one.original, one.released, one.original_weighted, one.released_weighted)
-        table.add_row(escape(one.attribute), escape(one.of), *map(_figure, figures))
-    console.print(table)
+        rows.append((escape(one.attribute), escape(one.of), *map(_figure, figures)))
+    right = ("original", "release", "original, weighted", "release, weighted")
+    title = f"Weighted by {escape(found.weight)}"
+    console.print(table_of(rows, ("attribute", "of", *right), right=right, title=title, **LOOK))
     if len(found.estimates) > MOST_ESTIMATES:
         note(
             f"{len(found.estimates) - MOST_ESTIMATES} more estimates, which moved less: --json has them all."
@@ -151,11 +146,7 @@ def _print(found: Evaluation) -> None:
         if name in words:
             console.print(f"[bold]{about}[/]: {escape(words[name])}.")
     _print_worst(found)
-    table = Table(title="The figures", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("measure", style="bold", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("in words, or how to read it", overflow="fold")
-    table.add_column("worst", overflow="fold")
+    rows: list[tuple[str, ...]] = []
     missed: dict[str, list[str]] = {}
     for name, result in found.measures.items():
         measure = known.get(name) or get_measure(name)
@@ -180,8 +171,9 @@ def _print(found: Evaluation) -> None:
             meaning += f". Here {result.details['split']}"
         if not result.details.get("converged", True):
             meaning += ". Here the classifier stopped before it had settled: it might do better"
-        table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
-    console.print(table)
+        rows.append((f"[bold]{name}[/]", f"{result.value:.4g}{bound}", meaning, shown))
+    headings = ("measure", "value", "in words, or how to read it", "worst")
+    console.print(table_of(rows, headings, whole=headings[:2], right=("value",), title="The figures", **LOOK))
     for reason, names in missed.items():
         note(f"{', '.join(names)}: {reason}.", before="Not taken")
     _print_weighted(found)

@@ -13,15 +13,22 @@ DataSource = Annotated[
         metavar="DATA", help="CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or a database URL."
     ),
 ]
+SchemaFile = Annotated[
+    Path, Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one).")
+]
+Certificate = Annotated[
+    Path | None, Option("--certificate", "-c", help="Default: that of the release, beside it.")
+]
+GroupSize = Annotated[int | None, Option("--k", "-k", help="Records per group.")]
+Target = Annotated[str | None, Option(help="The attribute that readers will predict.")]
+Threshold = Annotated[
+    float | None, Option(help="Make two classes of the target: at most this, and above it.")
+]
 AsJson = Annotated[bool, Option("--json", help="Machine-readable output.")]
 Force = Annotated[bool, Option("--force", help="Overwrite existing outputs.")]
 Query = Annotated[str | None, Option(help="Query to read instead of a table.")]
-DatabaseTable = Annotated[str | None, Option(help="Table to read, for a database URL.")]
 SourceTable = Annotated[
     str | None, Option(help="Table of a database, sheet of a workbook, or data frame of an .rda file.")
-]
-OriginalTable = Annotated[
-    str | None, Option(help="Table, sheet or data frame of ORIGINAL, where it has several.")
 ]
 LedgerToCharge = Annotated[Path | None, Option(help="Ledger to charge (`coterie ledger init` makes one).")]
 Despite = Annotated[

@@ -134,6 +134,15 @@ def next_steps(source: Any, released: Any, schema: Any, opening: str) -> None:
     )
 
 
+def bar(counted: str, *, quiet: bool) -> Any:
+    """How far something is, as `rich.progress.Progress` shows it; `counted` says in what."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(counted), TimeElapsedColumn())
+    left = (TextColumn("left:"), TimeRemainingColumn())
+    return Progress(*columns, *left, console=errors, transient=True, disable=quiet)
+
+
 @contextmanager
 def spinner(words: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """A line that says what is being done; call what it gives to change the words."""

@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from coterie.cli.federation_output import OWNER, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
-from coterie.cli.options import AsJson, DatabaseTable, Query
+from coterie.cli.options import AsJson, Query, SourceTable
 from coterie.cli.output import console, errors, print_json, say
 from coterie.cli.owner_identity import (
     CaBundle,
@@ -84,7 +84,7 @@ def approve_command(
     ],
     population: Annotated[str, Option(help="Whose lifetime budget your ledger charges.")],
     ledger: Annotated[Path | None, Option(help="Default: ledger.sqlite in the owner's folder.")] = None,
-    table: DatabaseTable = None,
+    table: SourceTable = None,
     query: Query = None,
     identifier: Annotated[str | None, Option(help="Your name of the id column (vertical studies).")] = None,
     column: Annotated[list[str] | None, Option(help="ATTRIBUTE=COLUMN where your name differs.")] = None,

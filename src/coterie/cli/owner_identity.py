@@ -15,11 +15,10 @@ from typer import Argument, Option
 from coterie.cli.options import AsJson
 from coterie.cli.output import say
 from coterie.federation.backup import backup_owner, restore_owner
-from coterie.federation.owner.client import Client
+from coterie.federation.owner.client import Client, rotate_keys
 from coterie.federation.owner.holding import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import own_fingerprint, pin_peer
-from coterie.federation.owner.renewal import rotate_keys
 from coterie.federation.owner.witness import recover
 from coterie.federation.secrets.keys import peer_fingerprint
 

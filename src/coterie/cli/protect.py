@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from typer import Argument, Option
 
 import coterie
+from coterie.cli import options
 from coterie.cli.methods import complete_method
-from coterie.cli.options import (
-    AsJson,
-    Despite,
-    Force,
-    LedgerToCharge,
-    NoiseSeed,
-    Query,
-    SignWith,
-    SourceTable,
-    asked,
-)
-from coterie.cli.output import console, errors, next_steps, note, print_json, styled_status, warn
+from coterie.cli.options import asked
+from coterie.cli.output import bar, console, errors, next_steps, note, print_json, styled_status, warn
 from coterie.methods.guarantee import beside_in_words
 from coterie.promise.posterior import DP, odds_in_words
 from coterie.table.address import is_database
@@ -39,10 +29,7 @@ def protect_command(
             "with --engine spark, Parquet at a path, s3a://… or hdfs://….",
         ),
     ],
-    schema: Annotated[
-        Path,
-        Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one)."),
-    ],
+    schema: options.SchemaFile,
     method: Annotated[
         str,
         Option(
@@ -76,7 +63,7 @@ def protect_command(
             help="dp-synthetic: (ε, δ) instead of pure ε, with less noise. Well below one over the number of records."
         ),
     ] = None,
-    k: Annotated[int | None, Option("--k", "-k", help="Records per group.")] = None,
+    k: options.GroupSize = None,
     rows: Annotated[
         int | None,
         Option(
@@ -95,10 +82,8 @@ def protect_command(
     grouping: Annotated[
         str, Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best.")
     ] = "equal",
-    certificate: Annotated[
-        Path | None, Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
-    ] = None,
-    seed: NoiseSeed = None,
+    certificate: options.Certificate = None,
+    seed: options.NoiseSeed = None,
     shuffle: Annotated[
         bool | None,
         Option(
@@ -111,15 +96,15 @@ def protect_command(
     clip: Annotated[
         bool, Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
     ] = True,
-    table: SourceTable = None,
-    query: Query = None,
+    table: options.SourceTable = None,
+    query: options.Query = None,
     output_table: Annotated[str | None, Option(help="Table to write, for a database URL.")] = None,
     internal: Annotated[
         Path | None,
         Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file."),
     ] = None,
-    sign: SignWith = None,
-    ledger: LedgerToCharge = None,
+    sign: options.SignWith = None,
+    ledger: options.LedgerToCharge = None,
     population: Annotated[str | None, Option(help="Whose lifetime budget the ledger charges.")] = None,
     memory: Annotated[
         str | None,
@@ -139,9 +124,9 @@ def protect_command(
         str | None,
         Option(help="Spark's master, such as spark://host:7077. Default: that of Spark's settings."),
     ] = None,
-    despite: Despite = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    despite: options.Despite = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Protect a table and write the release with its certificate: both, or nothing.
 
@@ -150,10 +135,10 @@ def protect_command(
     given = asked(locals())
     with (
         _notes_of_an_interrupt(),
-        _Bars(quiet=as_json) as bars,
+        _bars(quiet=as_json) as show,
         _opened(ledger if population else None) as book,
     ):
-        written = coterie.publish(**{**given, "ledger": book or ledger}, progress=bars.show)
+        written = coterie.publish(**{**given, "ledger": book or ledger}, progress=show)
     _report(written, as_json=as_json)
     if not as_json and engine == "local" and memory is None and not is_database(output):
         _go_on(written, data, output, schema)
@@ -181,25 +166,18 @@ def _opened(path: Path | None) -> Iterator[coterie.Ledger | None]:
         yield ledger
 
 
-class _Bars(Progress):
+@contextmanager
+def _bars(*, quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     """One bar for each thing that is done."""
+    tasks: dict[str, Any] = {}
+    with bar("{task.percentage:.0f} %", quiet=quiet) as shown:
 
-    def __init__(self, *, quiet: bool) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:.0f} %"),
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeRemainingColumn(),
-        )
-        super().__init__(*columns, console=errors, transient=True, disable=quiet)
-        self._tasks_by_name: dict[str, TaskID] = {}
+        def show(what: str, done: float, total: float) -> None:
+            if what not in tasks:
+                tasks[what] = shown.add_task(what)
+            shown.update(tasks[what], completed=done, total=total)
 
-    def show(self, what: str, done: float, total: float) -> None:
-        if what not in self._tasks_by_name:
-            self._tasks_by_name[what] = self.add_task(what)
-        self.update(self._tasks_by_name[what], completed=done, total=total)
+        yield show
 
 
 def _go_on(written: coterie.Written, data: str, output: str, schema: Path) -> None:

@@ -12,7 +12,7 @@ from rich.prompt import FloatPrompt, Prompt
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Query, SourceTable, asked
+from coterie.cli.options import AsJson, Query, SchemaFile, SourceTable, Target, asked
 from coterie.cli.output import console, listed, next_steps, note, print_json, spinner, table_of
 from coterie.comparison.recommendation import PURPOSES, Recommendation
 from coterie.schema.document import as_schema
@@ -27,7 +27,7 @@ _SHORT = {
 
 def recommend_command(
     data: Annotated[str, Argument(metavar="DATA", help="The table. Only its rows are counted.")],
-    schema: Annotated[Path, Option("--schema", "-s", help="The schema of the table.")],
+    schema: SchemaFile,
     purpose: Annotated[
         str | None, Option(help=f"What readers will do with the release: {', '.join(PURPOSES)}.")
     ] = None,
@@ -39,7 +39,7 @@ def recommend_command(
         float | None,
         Option(help="Rows of an average unit, from public knowledge: with it `at_most` is chosen, too."),
     ] = None,
-    target: Annotated[str | None, Option(help="The attribute that readers will predict.")] = None,
+    target: Target = None,
     accept: Annotated[
         str | None,
         Option(help="Promises to consider beside proved ones: conditional, heuristic, refuted, none."),

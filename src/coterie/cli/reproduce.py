@@ -14,7 +14,7 @@ from typer import Argument, Option
 import coterie
 from coterie.cli.options import AsJson
 from coterie.cli.output import console, errors, note, print_json, table_of
-from coterie.errors import DataError
+from coterie.errors import DataError, ParameterError
 from coterie.papers import get_experiment
 from coterie.papers.experiment import ClaimVerdict
 from coterie.papers.reproduction import Reproduction
@@ -47,10 +47,15 @@ def reproduce_command(
         _list(as_json=as_json)
         return
     experiments = coterie.list_experiments()
-    wanted = list(experiments if asked == ["all"] else dict.fromkeys(names))
-    planned = [
-        experiments[name] for name in wanted
-    ]  # a misspelt name is told before hours of work, not after
+    for word in ("list", "all"):
+        if word in asked and len(asked) > 1:
+            raise ParameterError(f"'{word}' goes with no other name.", f"Write `coterie reproduce {word}`.")
+    if asked == ["all"]:
+        planned = list(experiments.values())
+        having = [entry for entry in planned if reading in entry["readings"]]
+        planned = having or planned if reading else planned
+    else:  # a misspelt name is told before hours of work, not after
+        planned = [experiments[name] for name in dict.fromkeys(names)]
     for entry in planned if reading else []:
         get_experiment(entry["name"]).reading(reading or "")
     found: list[dict[str, Any]] = []
@@ -61,7 +66,7 @@ def reproduce_command(
             with errors.status(f"{name}: {experiment['title']} (about {experiment['seconds']:.0f} s)"):
                 result = coterie.reproduce(name, output, reading)
         except DataError as error:
-            if len(wanted) == 1:
+            if len(planned) == 1:
                 raise
             # Other experiments may have their data here: one missing file must not cost all the rest.
             not_run.append(error)

@@ -13,7 +13,7 @@ from typer import Option
 
 import coterie
 from coterie.auditing.disclosure_risk import WARNING
-from coterie.cli.options import AsJson, DataSource, Force, Query, SourceTable, asked
+from coterie.cli.options import AsJson, DataSource, Force, Query, SchemaFile, SourceTable, asked
 from coterie.cli.output import console, note, print_json, table_of, warn
 from coterie.publication.staging import stage_bytes
 from coterie.report.risk_page import (
@@ -29,7 +29,7 @@ from coterie.report.risk_page import (
 
 def risk_command(
     data: DataSource,
-    schema: Annotated[Path, Option("--schema", "-s", help="The schema of the table.")],
+    schema: SchemaFile,
     keys: Annotated[
         str | None,
         Option(

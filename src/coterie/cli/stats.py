@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 import coterie
 from coterie import statistics
-from coterie.cli.options import AsJson, DatabaseTable, LedgerToCharge, NoiseSeed, SignWith, asked
+from coterie.cli.options import AsJson, LedgerToCharge, NoiseSeed, SignWith, SourceTable, asked
 from coterie.cli.output import console, note, print_json, promise_line, say, spinner, table_of, warn
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
@@ -49,7 +49,7 @@ def plan_command(
     proofs: Annotated[bool, Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
     data: Annotated[str | None, Option(help="Only with --as-in-paper: the data it looks at.")] = None,
-    table: DatabaseTable = None,
+    table: SourceTable = None,
     as_json: AsJson = False,
 ) -> None:
     """Split the budget for the smallest errors of the statistics and equations. Never looks at the data.
@@ -83,7 +83,7 @@ def release_command(
     output: Annotated[
         Path, Option("--output", "-o", help="The released file (.csv, .json, .parquet or .arrow).")
     ],
-    table: DatabaseTable = None,
+    table: SourceTable = None,
     allocator: ByName = DEFAULT,
     ledger: LedgerToCharge = None,
     sign: SignWith = None,

@@ -120,13 +120,22 @@ def deviation(
 ) -> list[Floats]:
     """E[(Y − c)ⁱ] for i = 1 … highest; with a step, Y is rounded to its multiples."""
     if step is not None:
-        # Many groups of rounded values are alike.
-        alike, place = np.unique(np.stack([centre, scale]), axis=1, return_inverse=True)
+        alike, place = _alike(centre, scale)  # many groups of rounded values are
         points, chance = lattice(alike[0], alike[1], low, high, step)
         off = points - alike[0][:, None]
-        return [np.sum(chance * off**i, axis=1)[place.ravel()] for i in range(1, highest + 1)]
+        return [np.sum(chance * off**i, axis=1)[place] for i in range(1, highest + 1)]
     up, down = (_integrals(reach, scale, highest - 1) for reach in (high - centre, centre - low))
     return [0.5 * i * (up[i - 1] + (-1.0) ** i * down[i - 1]) for i in range(1, highest + 1)]
+
+
+def _alike(*lines: Floats) -> tuple[Floats, Whole]:
+    """The columns that differ, and which of them each column is."""
+    order = np.lexsort(lines)
+    ordered = np.stack(lines)[:, order]
+    first = np.append(True, (np.diff(ordered) != 0).any(axis=0))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.cumsum(first) - 1
+    return ordered[:, first], place
 
 
 def lattice(centre: Floats, scale: Floats, low: float, high: float, step: float) -> tuple[Floats, Floats]:
@@ -183,18 +192,12 @@ def absolute_error(
     groups: RankedGroups, unit: Floats, low: float, high: float, step: float | None = None
 ) -> float:
     """E Σ |Y − x|/unit over all records; `unit` goes with the sorted values."""
-    if step is not None:
-        # Records that are alike in value, unit, centre and scale are counted, not repeated.
-        records = [
-            groups.values,
-            unit,
-            np.repeat(groups.centre, groups.sizes),
-            np.repeat(groups.scale, groups.sizes),
-        ]
-        alike, times = np.unique(np.stack(records), axis=1, return_counts=True)
-        points, chance = lattice(alike[2], alike[3], low, high, step)
-        return float(times @ (np.sum(chance * np.abs(points - alike[0][:, None]), axis=1) / alike[1]))
     centre, scale = np.repeat(groups.centre, groups.sizes), np.repeat(groups.scale, groups.sizes)
+    if step is not None:
+        alike, place = _alike(groups.values, unit, centre, scale)
+        points, chance = lattice(alike[2], alike[3], low, high, step)
+        each = np.sum(chance * np.abs(points - alike[0][:, None]), axis=1) / alike[1]
+        return float(np.bincount(place) @ each)
     return float(np.sum(absolute_deviation(groups.values, centre, scale, low, high) / unit))
 
 

@@ -21,23 +21,17 @@ from coterie.schema.exact import parse_epsilon
 from coterie.table.checked import check
 from coterie.table.columns.column import Column, NumericColumn
 
-MULTIVARIATE = (
-    "dp-mdav"  # its groups are taken from the method; centres, scales and noise are worked out here
-)
-
-
+# Its groups are taken from the method; centres, scales and noise are worked out here.
+MULTIVARIATE = "dp-mdav"
 FORMULA = "every attribute's mean error is what the printed formulas give"
 FAR = 6.0  # standard errors between a mean and its closed form: below 1 in 1,000 for thousands of cells together
-
-
 WITHOUT_VARIANCE = ("relative-error", "variance-change")
 GROWN = 3.0  # a variance that is expected to grow so much falls in no run
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One number per attribute: the mean of a measure, its variance over runs (None: not known), what an extreme "
-    "draw adds."""
+    """Per attribute: the mean of a measure, its variance over runs (None: not known), and what an extreme draw adds."""
 
     mean: Floats
     variance: Floats | None = None

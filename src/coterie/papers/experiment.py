@@ -7,16 +7,13 @@ after a result was seen, say so in the outcome's notes and give the result under
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 import pyarrow as pa
 
-from coterie.errors import ParameterError
-from coterie.publication.staging import stage, stage_bytes
+from coterie.errors import ParameterError, nearest
 from coterie.report.charts import Figure
 
 
@@ -93,35 +90,10 @@ class ExperimentOutcome:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All readings that were asked for, brought together."""
-
-    findings: tuple[PaperFinding, ...]
-    readings: tuple[PaperReading, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def reproduced(self) -> bool:
-        """Whether every claim holds as printed."""
-        return all(finding.verdict is ClaimVerdict.HOLDS for finding in self.findings)
-
-    @property
-    def verdict(self) -> str:
-        """The one line: how many claims end in which word, and what does not simply hold."""
-        counts = {word: sum(f.verdict is word for f in self.findings) for word in ClaimVerdict}
-        said = ", ".join(f"{word}: {count}" for word, count in counts.items() if count)
-        rest = "; ".join(
-            f"{f.claim}: {f.evidence}" for f in self.findings if f.verdict is not ClaimVerdict.HOLDS
-        )
-        return f"{len(self.findings)} claims ({said})" + (f". {rest}" if rest else "")
-
-
 def explain(
     outcomes: Mapping[str, ExperimentOutcome], readings: Mapping[str, PaperReading]
 ) -> tuple[PaperFinding, ...]:
-    """Every claim under every reading, and the word it ends in: as printed if that holds; else a slip if there is a "
-    "proof."""
+    """Every claim under every reading, and the word it ends in: as printed if that holds; else a slip with a proof."""
     first = next(iter(outcomes))
     found = []
     for place, claim in enumerate(outcomes[first].judgements):
@@ -170,42 +142,12 @@ class Experiment:
     def reading(self, name: str) -> PaperReading:
         named = {reading.name: reading for reading in self.readings}
         if name not in named:
-            raise ParameterError(
-                f"{self.name} has no reading '{name}'.", f"Its readings are {', '.join(named)}."
-            )
+            close = nearest(name, named).partition("There is:")[0]
+            its = f"Its readings are {', '.join(named)}."
+            raise ParameterError(f"{self.name} has no reading '{name}'.", f"{close} {its}".strip())
         return named[name]
 
     def judge(self, readings: tuple[str, ...] = (), runs: int | None = None) -> dict[str, ExperimentOutcome]:
         """The outcome under each reading asked for (all of them)."""
         wanted = [self.reading(name) for name in readings] or list(self.readings)
         return {reading.name: self.compute(reading.name, runs or self.runs) for reading in wanted}
-
-    def run(self, output: Path, readings: tuple[str, ...] = ()) -> Found:
-        """Write the figure, its data and the findings into `output`."""
-        outcomes = self.judge(readings)
-        findings = explain(outcomes, {reading.name: reading for reading in self.readings})
-        asked = tuple(self.reading(name) for name in outcomes)
-        found = Found(
-            findings, asked, tuple(dict.fromkeys(note for o in outcomes.values() for note in o.notes))
-        )
-        output.mkdir(parents=True, exist_ok=True)
-        headline = self.headline if self.headline in outcomes else next(iter(outcomes))
-        for name, outcome in outcomes.items():
-            base = self.name if name == headline else f"{self.name}-{name}"
-            if outcome.figure is not None:
-                stage_bytes(outcome.figure.png(), output / f"{base}.png", force=True).publish()
-            stage(outcome.data, output / f"{base}.csv", force=True).publish()
-        content = {
-            "experiment": self.name,
-            "title": self.title,
-            "paper": self.paper,
-            "verdict": found.verdict,
-            "reproduced": found.reproduced,
-            "headline": headline,
-            "readings": [asdict(reading) for reading in asked],
-            "findings": [asdict(finding) for finding in findings],
-            "notes": list(found.notes),
-        }
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        stage_bytes(text.encode(), output / f"{self.name}.json", force=True).publish()
-        return found

@@ -178,7 +178,7 @@ def _quotient(
         ),
         Judgement(
             "with a denominator of 10,000 simulated means are those of scale sensitivity/ε (exact curve)",
-            "“a much smoother graph”", f"{calm:.1%} off at most", "within 8 %", calm <= 0.08, error,
+            "much smoother", f"{calm:.1%} off at most", "within 8 %", calm <= 0.08, error,
         ),
     )  # fmt: skip
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import pyarrow as pa
 from coterie.errors import OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
-from coterie.papers.experiment import ClaimVerdict, PaperFinding, PaperReading
+from coterie.papers.experiment import ClaimVerdict, PaperFinding, PaperReading, explain
+from coterie.publication.staging import stage, stage_bytes
 from coterie.schema.frame_kind import to_kind
 
 
@@ -121,14 +124,41 @@ def reproduce(name: str, output: str | Path = "reproduced", reading: str | None 
     experiment, folder = get_experiment(name), Path(output)
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file.", "Choose another folder for the output.")
-    readings = (experiment.reading(reading).name,) if reading else ()
+    asked = (experiment.reading(reading).name,) if reading else ()
     started = time.perf_counter()
-    found = experiment.run(folder, readings)
-    seconds = time.perf_counter() - started
-    return Reproduction(
-        *(experiment.name, experiment.title, experiment.paper, found.verdict, found.reproduced),
-        *(found.findings, found.readings, found.notes, round(seconds, 1)),
+    outcomes = experiment.judge(asked)
+    findings = explain(outcomes, {one.name: one for one in experiment.readings})
+    found = Reproduction(
+        experiment.name,
+        experiment.title,
+        experiment.paper,
+        _verdict(findings),
+        all(finding.verdict is ClaimVerdict.HOLDS for finding in findings),
+        findings,
+        tuple(experiment.reading(name) for name in outcomes),
+        tuple(dict.fromkeys(note for outcome in outcomes.values() for note in outcome.notes)),
+        round(time.perf_counter() - started, 1),
     )
+    folder.mkdir(parents=True, exist_ok=True)
+    headline = experiment.headline if experiment.headline in outcomes else next(iter(outcomes))
+    for read, outcome in outcomes.items():
+        base = name if read == headline else f"{name}-{read}"
+        if outcome.figure is not None:
+            stage_bytes(outcome.figure.png(), folder / f"{base}.png", force=True).publish()
+        stage(outcome.data, folder / f"{base}.csv", force=True).publish()
+    content = asdict(found)
+    del content["seconds"]  # the same findings, the same file
+    text = json.dumps({**content, "headline": headline}, indent=2, ensure_ascii=False) + "\n"
+    stage_bytes(text.encode(), folder / f"{name}.json", force=True).publish()
+    return found
+
+
+def _verdict(findings: Sequence[PaperFinding]) -> str:
+    """One line: how many claims end in which word, and what does not simply hold."""
+    counts = Counter(finding.verdict for finding in findings)
+    said = ", ".join(f"{word}: {counts[word]}" for word in ClaimVerdict if counts[word])
+    rest = "; ".join(f"{f.claim}: {f.evidence}" for f in findings if f.verdict is not ClaimVerdict.HOLDS)
+    return f"{len(findings)} claims ({said})" + (f". {rest}" if rest else "")
 
 
 class Experiments(Mapping[str, dict[str, Any]]):

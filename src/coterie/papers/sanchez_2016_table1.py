@@ -87,8 +87,9 @@ def grid_of(
     runs: int, ks: tuple[int, ...] = KS, name: str | None = None, times: Fraction = Fraction(1)
 ) -> PaperGrid:
     table = table_of(name)
-    schema = numeric_schema(table, table.column_names, alpha=1.5)
-    return paper_grid(table, schema, METHODS, EPSILONS, ks, runs, (MEASURE,), times=times)
+    return paper_grid(
+        table, numeric_schema(table, alpha=1.5), METHODS, EPSILONS, ks, runs, (MEASURE,), times=times
+    )
 
 
 def cube(by_cell: Mapping[Key, Floats], ks: Sequence[int] = KS) -> Floats:
@@ -120,7 +121,7 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
         block = away(grid, published)[DOUBTFUL]
     limits = limit(table)
     scales = {method: _scale(runs, place, published) for place, method in enumerate(METHODS)}
-    known = expected(table, numeric_schema(table, names, alpha=1.5), grid.values[MEASURE], MEASURE)
+    known = expected(table, numeric_schema(table, alpha=1.5), grid.values[MEASURE], MEASURE)
     judgements = (
         _cells("IR, ε = 1 and 10, seven attributes", others[:, :, 1:, 0]),
         _cells("MV, all ε, seven attributes", others[..., 1]),
@@ -139,7 +140,7 @@ def _compute(reading: str, runs: int) -> ExperimentOutcome:
             "at least 90 % of the cells", 0.9, "cells", "below 1 in 1,000",
         ),
         formula(known, grid, MEASURE, "scale Δ(A)/(k × (ε/m)) (§4.2); n/k × Δ(A)/(k × ε) for MV (§4.4)"),
-        ranking_alone(table, numeric_schema(table, names, alpha=1.5), KS),
+        ranking_alone(table, numeric_schema(table, alpha=1.5), KS),
     )  # fmt: skip
     return ExperimentOutcome(judgements, _figure(found, published, names), _table(found, names), NOTES)
 
@@ -283,12 +284,6 @@ def _points(pairs: Floats) -> list[tuple[float, float]]:
 
 
 EXPERIMENT = Experiment(
-    name="sanchez-2016-table1",
-    title="Census: changes of variances, cell by cell",
-    paper="Sánchez et al. 2016, §4.4, Table 1",
-    data=("census",),
-    seconds=15,
-    compute=_compute,
-    readings=(PRINTED, RATIO, BLOCK),
-    runs=RUNS,
-)
+    "sanchez-2016-table1", "Census: changes of variances, cell by cell", "Sánchez et al. 2016, §4.4, Table 1",
+    ("census",), 15, _compute, (PRINTED, RATIO, BLOCK), runs=RUNS,
+)  # fmt: skip

@@ -41,8 +41,8 @@ def bounded(name: str, table: pa.Table, alpha: float, *, whole: bool = False) ->
     return Attribute(name=name, type=kind, role=Role.PROTECT, domain=domain)
 
 
-def numeric_schema(table: pa.Table, names: Sequence[str], alpha: float) -> Schema:
-    return Schema(attributes=tuple(bounded(name, table, alpha) for name in names))
+def numeric_schema(table: pa.Table, *, alpha: float) -> Schema:
+    return Schema(attributes=tuple(bounded(name, table, alpha) for name in table.column_names))
 
 
 def census(names: Sequence[str] | None = None) -> pa.Table:

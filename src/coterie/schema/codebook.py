@@ -18,7 +18,16 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
-from coterie.schema.domain import AttributeType, Domain, Frozen, as_number, reads_as_number, typed_bound
+from coterie.schema.domain import (
+    AttributeType,
+    Domain,
+    Frozen,
+    as_number,
+    as_text,
+    as_texts,
+    reads_as_number,
+    typed_bound,
+)
 
 _FORMAT = re.compile(r"%?-?[A-Za-z0-9_.,:/+!-]{1,48}")
 
@@ -26,21 +35,8 @@ _FORMAT = re.compile(r"%?-?[A-Za-z0-9_.,:/+!-]{1,48}")
 def pairs_of(value: object) -> object:
     """A mapping of codes to words; codes are text, as labels are."""
     if isinstance(value, Mapping):
-        return tuple((_text(code), _text(words)) for code, words in value.items())
+        return tuple((as_text(code), as_text(words)) for code, words in value.items())
     return value
-
-
-def as_written(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def as_texts(value: object) -> object:
-    """A mark such as -9 may be written without quotes."""
-    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
-
-
-def _text(value: object) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def _named_once(pairs: tuple[tuple[str, str], ...] | None) -> tuple[tuple[str, str], ...] | None:

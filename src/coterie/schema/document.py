@@ -254,30 +254,10 @@ def _attribute(name: str, content: object) -> Attribute:
         )
     if isinstance(categories, list):
         content = {**content, "categories": {"labels": categories}}
-    if isinstance(content.get("categories"), Mapping):
-        content = {**content, "categories": _labelled(content["categories"])}
     try:
         return Attribute(name=name, **content)
     except ValidationError as error:
         raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", _advice(error)) from None
-
-
-def _labelled(categories: Mapping[str, Any]) -> dict[str, Any]:
-    """YAML reads yes, no and 1 as other things than text, wherever a label stands."""
-    content = dict(categories)
-    for entry in ("labels", "from_data"):
-        if isinstance(content.get(entry), list):
-            content[entry] = tuple(_label(label) for label in content[entry])
-    if isinstance(content.get("public_because"), Mapping):
-        reasons = content["public_because"].items()
-        content["public_because"] = {_label(label): reason for label, reason in reasons}
-    return content
-
-
-def _label(label: object) -> str:
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    return str(label)
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -92,6 +92,15 @@ def typed_bound(value: object, *, timestamp: bool) -> object:
     return moment
 
 
+def as_text(value: object) -> str:
+    """A label or a code: YAML reads yes, no and 1 as other things than text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def as_texts(value: object) -> object:
+    return tuple(map(as_text, value)) if isinstance(value, list | tuple) else value
+
+
 def reads_as_number(text: str) -> bool:
     try:
         float(text)
@@ -124,7 +133,7 @@ def _reasons(value: object) -> object:
     if isinstance(value, Mapping):
         value = tuple(value.items())
     if isinstance(value, tuple) and value:
-        return tuple((part, _reason(text)) for part, text in value)
+        return tuple((as_text(part), _reason(text)) for part, text in value)
     return None if value is None else _reason(value)
 
 
@@ -337,12 +346,13 @@ def _width(lower: float, upper: float) -> Fraction:
 class Categories(Public):
     """The public labels of an attribute: a list, or a taxonomy (a file, or `adult:occupation`)."""
 
-    labels: tuple[str, ...] | None = None
+    labels: Annotated[tuple[str, ...] | None, BeforeValidator(as_texts)] = None
     taxonomy: str | None = None
     source: Source = Source.DECLARED
     order: Order = Order.MARGINALITY
     most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
-    from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
+    # the labels that came from the data; `source: data` means all
+    from_data: Annotated[tuple[str, ...] | None, BeforeValidator(as_texts)] = None
     _level: int = PrivateAttr(default=0)  # at which the taxonomy is cut; 0: not at all
 
     @model_validator(mode="after")

@@ -25,8 +25,7 @@ from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.domain import LARGEST_BOUND
 from coterie.schema.frame_kind import to_kind
-from coterie.schema.guessing import Guess, guess_as, guess_column
-from coterie.schema.missing_codes import without_codes
+from coterie.schema.guessing import Guess, guess_as, guess_column, without_codes
 
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 
@@ -133,23 +132,6 @@ def make_draft(
     return drafted(found, bounds_from_data=bounds_from_data, dialect=dialect, codebook=codebook)
 
 
-def draft_schema(
-    table: pa.Table,
-    *,
-    bounds_from_data: float | None = None,
-    dialect: Dialect | None = None,
-    as_type: AttributeType | None = None,
-    as_weight: bool = False,
-) -> str:
-    """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
-
-    `as_type` is what somebody has said already of all columns, and `as_weight` of the only one.
-    """
-    return drafted(
-        table, bounds_from_data=bounds_from_data, dialect=dialect, as_type=as_type, as_weight=as_weight
-    ).text
-
-
 def drafted(
     table: pa.Table,
     *,
@@ -161,7 +143,8 @@ def drafted(
 ) -> Draft:
     """`dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
 
-    `codebook` says where the labels in the file's dictionary are published.
+    A factor f sets the bounds [0, f·max], as the papers do. `codebook` says where the labels in the file's dictionary are
+    published, `as_type` what somebody has said already of all columns, and `as_weight` of the only one.
     """
     check_names(table.column_names)
     if not table.num_columns:

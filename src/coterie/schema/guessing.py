@@ -15,10 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.schema import survey_words as words_of
-from coterie.schema.attributes import AttributeType, Role
-from coterie.schema.codebook import Variable, marked_by
-from coterie.schema.missing_codes import ENOUGH, marked, special_codes
+from coterie.schema.attributes import AttributeType
+from coterie.schema.codebook import Variable, marked_by, ranges_of
+from coterie.schema.domain import reads_as_number
 
+ENOUGH = 20  # rows below which nothing is said about codes
+_GAP = 5.0  # at least so far above all answers is a code with two or more digits
+# Codes that mean 'missing' in one survey or another, by the number of digits.
+_TOP = [(7, 8, 9), (77, 88, 96, 97, 98, 99), (777, 888, 996, 997, 998, 999)]
+_TOP += [
+    (*(int(digit * number) for digit in "678"), *(10**number - missing for missing in (4, 3, 2, 1)))
+    for number in range(4, 9)
+]
+_BELOW = (*range(-9, 0), -66, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999, -99999)
 MOST_LABELS = 100
 _FEW = 12  # distinct whole numbers that are probably codes
 _SOME = 30  # as many, where each of them is frequent
@@ -42,7 +51,6 @@ class Guess:
     """One column of a draft."""
 
     type: AttributeType | None  # None: no type is needed, the column is dropped
-    role: Role = Role.PROTECT
     marks: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()  # from the dictionary of the file
     words: dict[str, str] = field(default_factory=dict)  # its labels of values
@@ -66,7 +74,7 @@ def guess_column(name: str, column: pa.ChunkedArray, variable: Variable) -> Gues
         return Guess(AttributeType.CONTINUOUS, notes=("Every cell is empty; consider dropping it.",))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
         return _texts(words, column.cast(pa.large_string()), variable)
-    return Guess(None, Role.IDENTIFIER, notes=("Neither numbers, text, dates nor truth values: dropped.",))
+    return Guess(None, notes=("Neither numbers, text, dates nor truth values: dropped.",))
 
 
 def guess_as(kind: AttributeType, column: pa.ChunkedArray) -> Guess:
@@ -193,16 +201,16 @@ def _number_of_a_person(words: tuple[str, ...], label: str, distinct: Any, rows:
     unique = len(distinct) / rows
     several = len(distinct) > max(_SOME, rows // 50) and rows >= ENOUGH
     if words_of.is_unit(words, label) and several:
-        return Guess(None, Role.IDENTIFIER, suggestion="unit" if unique < 0.98 else "")
+        return Guess(None, suggestion="unit" if unique < 0.98 else "")
     named = words_of.is_identifier(words, label)
     if unique < 0.95:
-        return Guess(None, Role.IDENTIFIER, suggestion="unit") if named and several else None
+        return Guess(None, suggestion="unit") if named and several else None
     digits = {len(str(abs(int(value)))) for value in (distinct[0], distinct[-1])}
     dense = distinct[-1] - distinct[0] + 1 <= 1.5 * rows
     long = len(digits) == 1 and digits.pop() >= 6 and rows >= 50
     measured = words_of.is_quantity(tuple(word for word in words if word not in ("number", "num")), label)
     if (named and rows >= 10) or (rows >= ENOUGH and (dense or long) and not measured):
-        return Guess(None, Role.IDENTIFIER, notes=("A number that differs from row to row: dropped.",))
+        return Guess(None, notes=("A number that differs from row to row: dropped.",))
     return None
 
 
@@ -266,12 +274,10 @@ def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) 
         timed = pc.any(pc.greater(pc.utf8_length(texts), 10)).as_py()
         return Guess(AttributeType.TIMESTAMP if timed else AttributeType.DATE, marks=marks)
     if pc.all(pc.match_substring_regex(texts, _OTHER_DATE)).as_py():
-        return Guess(None, Role.IDENTIFIER, notes=(_DATE_NOTE,))
+        return Guess(None, notes=(_DATE_NOTE,))
     if words_of.is_identifier(words, variable.label) and len(texts) > max(2, rows // 20):
         repeated = "unit" if len(texts) < 0.95 * rows else ""
-        return Guess(
-            None, Role.IDENTIFIER, suggestion=repeated, notes=("Names people, by its own name: dropped.",)
-        )
+        return Guess(None, suggestion=repeated, notes=("Names people, by its own name: dropped.",))
     codes = {code: text for code, text in variable.value_labels.items() if code not in marks}
     known = pc.is_in(texts, pa.array(codes, texts.type))
     if pc.any(known).as_py():
@@ -308,7 +314,6 @@ def _mostly_numbers(
     if 0.5 <= share < 1 and len(texts) > _SOME:
         return Guess(
             None,
-            Role.IDENTIFIER,
             notes=(
                 "Most cells are numbers, some are not: dropped unless you change this.",
                 "Do some mean 'missing'? Name them in missing_marks.",
@@ -326,7 +331,7 @@ def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[st
     classified = number <= _MANY and rows >= 5 * number and length <= 16 and not pc.any(spaces).as_py()
     coded = words_of.names(words, words_of.CODE) and number <= _MANY and rows >= 2 * number
     if unit and rows > number:
-        return Guess(None, Role.IDENTIFIER, suggestion="unit")
+        return Guess(None, suggestion="unit")
     if few or classified or coded:
         found = tuple(sorted(texts.to_pylist()))
         ordered = words_of.is_scale(found) and number <= _FEW
@@ -334,7 +339,68 @@ def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[st
             AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=marks, found=found
         )
     if length > _LONG_TEXT:
-        return Guess(None, Role.IDENTIFIER, notes=("Free text, which may name people: dropped.",))
-    return Guess(
-        None, Role.IDENTIFIER, notes=("Text that differs from row to row: dropped unless you change this.",)
-    )
+        return Guess(None, notes=("Free text, which may name people: dropped.",))
+    return Guess(None, notes=("Text that differs from row to row: dropped unless you change this.",))
+
+
+# Which numbers of a column probably mean 'missing'.
+
+
+def special_codes(
+    distinct: Any, counts: Any, words: tuple[str, ...], variable: Variable, *, whole: bool
+) -> tuple[str, ...]:
+    """Said by the dictionary, or among the usual ones and far from the rest."""
+    told = [code for code, text in variable.value_labels.items() if words_of.means_missing(text)]
+    marks = [*variable.missing, *filterfalse(marked_by(variable.missing), told)]
+    if counts.sum() < ENOUGH:
+        return tuple(marks)
+    known = marked(distinct, tuple(marks))
+    rest, often = distinct[~known], counts[~known]
+    labelled = {float(code) for code in variable.value_labels if reads_as_number(code)}
+    below = [value for value in rest if value < 0]
+    few = 0 < len(below) <= 4 and len(below) < len(rest) and often[: len(below)].sum() <= often.sum() / 2
+    if few and set(below) <= set(_BELOW) - labelled and not words_of.is_change(words):
+        marks += [str(int(value)) for value in below]
+        rest, often = rest[len(below) :], often[len(below) :]
+    for group in reversed(_TOP):
+        there = [value for value in group if value in rest and value not in labelled]
+        beyond = rest[~np.isin(rest, there)].max(initial=-np.inf)
+        above = [
+            value for value in there if value - beyond >= (_GAP if group[0] > 7 else 1)
+        ]  # 77 next to 76 hours is an answer
+        there = above or there
+        if there and _is_apart(group, there, rest, often, whole=whole):
+            marks += [str(int(value)) for value in there]
+            break
+    return tuple(dict.fromkeys(marks))
+
+
+def _is_apart(group: tuple[int, ...], there: list[int], rest: Any, often: Any, *, whole: bool) -> bool:
+    """Far above all other values, or so much more frequent than its neighbours that it is no measurement."""
+    others = ~np.isin(rest, there)
+    if not others.any():
+        return False
+    largest, smallest = rest[others].max(), min(there)
+    if group[0] == 7:  # one digit: 1, 2, 3, 9
+        top = {8, 9} & set(there)
+        return bool(whole and top and largest <= 6 and smallest - largest >= 2 and others.sum() >= 2)
+    if largest < smallest and smallest - largest >= max(_GAP, 0.1 * largest if group[0] > 700 else 0.0):
+        return bool(largest < smallest / 2 or group[0] < 700 or often[~others].max() >= 3)
+    near = others & (np.abs(rest - smallest) <= max(10.0, 0.1 * smallest))
+    typical = often[near].max() if near.any() else 1
+    return bool(often[~others].max() >= max(10, 5 * typical))
+
+
+def marked(distinct: Any, marks: tuple[str, ...]) -> Any:
+    codes = [float(mark) for mark in marks if reads_as_number(mark)]
+    found = np.isin(distinct, codes)
+    for lower, upper in ranges_of(marks):
+        found |= (distinct >= lower) & (distinct <= upper)
+    return found
+
+
+def without_codes(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.ChunkedArray:
+    """Numbers without those that mean 'missing'."""
+    present = column.drop_null()
+    values = np.asarray(present.cast(pa.float64(), safe=False).to_numpy())
+    return present.filter(pa.array(~marked(values, marks)))

@@ -93,10 +93,18 @@ _OPERATORS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class _OfOne:
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled(_OfOne):
     """Whether a label is one of these."""
 
-    column: str
     among: tuple[str, ...]
 
     def of(self, rows: Rows) -> Truth:
@@ -105,22 +113,12 @@ class Labelled:
         found = np.isin(values, places)
         return Truth(found, ~found & ~np.isnan(values))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
 
 @dataclass(frozen=True, slots=True)
-class Absent:
-    column: str
-
+class Absent(_OfOne):
     def of(self, rows: Rows) -> Truth:
         found = np.isnan(rows.values[self.column])
         return Truth(found, ~found)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
 
 
 @dataclass(frozen=True, slots=True)

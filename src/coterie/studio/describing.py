@@ -21,11 +21,10 @@ from coterie.schema.attributes import (
     Order,
     Outside,
     Role,
-    Schema,
     Source,
 )
 from coterie.schema.document import parse_yaml, schema_from, shown_bound
-from coterie.schema.draft import draft_schema
+from coterie.schema.draft import drafted
 from coterie.schema.exact import as_text
 from coterie.studio.forms import Sent
 from coterie.studio.project import LABELS
@@ -291,21 +290,21 @@ def suggest(row: AttributeForm, column: pa.ChunkedArray) -> tuple[str, ...]:
             f"'{row.name}' is a {row.type}: no bounds are taken from the data.",
             "Write bounds that anybody may know, such as 1900-01-01 and 2030-12-31.",
         )
-    text = draft_schema(
+    draft = drafted(
         pa.table({row.name: column}),
         bounds_from_data=FACTOR,
         as_type=AttributeType(row.type),
         as_weight=row.role == Role.WEIGHT and row.ranged,
     )
-    drafted = Schema.load(text).attributes[0]
-    found = row_of(drafted)
+    (attribute,) = draft.schema.attributes
+    found = row_of(attribute)
     if row.ranged:
-        if drafted.domain is None:
+        if attribute.domain is None:
             raise DataError(
                 f"The values of '{row.name}' give no bounds: they are not numbers, or too large, or all zero.",
                 "Write its public bounds, or choose another type.",
             )
-        lower, upper = drafted.domain.lower, drafted.domain.upper
+        lower, upper = attribute.domain.lower, attribute.domain.upper
         if row.type == AttributeType.INTEGER:
             found.lower, found.upper = str(math.floor(lower)), str(math.ceil(upper))
         sides = tuple(side for side in SIDES if not (row.half and getattr(row, side)))

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coterie.schema.codebook import Variable
+from coterie.schema.guessing import special_codes
+
 BINS = 16
 _FEW = 24  # values that get a bar of their own
 _LONG = 40  # letters: longer on average is free text
-_CODES = frozenset(
-    {-9, -8, -7, -1, 8, 9, 88, 98, 99, 888, 998, 999, 9998, 9999}
-)  # that often mean "not stated"
 _ENOUGH = 20  # rows, from which on "no two alike" says something
 
 
@@ -96,14 +96,9 @@ def _numbers(column: pa.ChunkedArray, distinct: int) -> tuple[tuple[int, ...], s
     found, counts = (tallied.field(place).to_numpy() for place in (0, 1))
     order = np.argsort(found)
     found, counts = found[order], counts[order]
-    flags = []
-    if len(found) > 2:
-        gap, usual = float(found[-1] - found[-2]), float(np.median(np.diff(found)))
-        for place, away in ((-1, gap), (0, float(found[1] - found[0]))):
-            if found[place] in _CODES and away > 2 * usual:
-                flags.append(
-                    f"Code {_short(float(found[place]))} in {int(counts[place]):,} rows: “not stated”?"
-                )
+    marks = special_codes(found, counts, (), Variable(), whole=bool((found == np.rint(found)).all()))
+    rows = {str(int(value)): int(count) for value, count in zip(found, counts, strict=True)}
+    flags = [f"Code {mark} in {rows[mark]:,} rows: “not stated”?" for mark in marks]
     return tuple(int(n) for n in counts), words, flags
 
 

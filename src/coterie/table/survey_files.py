@@ -25,7 +25,7 @@ from coterie.table.columns.column import text_of
 _CELLS_AT_ONCE = 2_000_000  # they arrive as Python objects: never all at once
 _SAV_START, _ENCRYPTED_START = (b"$FL2", b"$FL3"), b"ENCRYPTED"
 _XPORT_RECORD = 80  # bytes
-_DAY = 86_400  # seconds
+DAY = 86_400  # seconds
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
 
 
@@ -45,12 +45,12 @@ class Program(NamedTuple):
     has_encoding: bool = True
 
 
-_SPSS, _STATA, _SAS = Moments(141_428, True, 1), Moments(3_653, False, 1000), Moments(3_653, False, 1)
+SPSS, STATA, _SAS = Moments(141_428, True, 1), Moments(3_653, False, 1000), Moments(3_653, False, 1)
 PROGRAMS = {
-    ".sav": Program("SPSS", "read_sav", _SPSS, {"user_missing": True}),
-    ".zsav": Program("SPSS", "read_sav", _SPSS, {"user_missing": True}),
-    ".por": Program("SPSS portable", "read_por", _SPSS, {}, has_encoding=False),
-    ".dta": Program("Stata", "read_dta", _STATA, {}),
+    ".sav": Program("SPSS", "read_sav", SPSS, {"user_missing": True}),
+    ".zsav": Program("SPSS", "read_sav", SPSS, {"user_missing": True}),
+    ".por": Program("SPSS portable", "read_por", SPSS, {}, has_encoding=False),
+    ".dta": Program("Stata", "read_dta", STATA, {}),
     ".sas7bdat": Program("SAS", "read_sas7bdat", _SAS, {}),
     ".xpt": Program("SAS transport", "read_xport", _SAS, {}),
 }
@@ -211,9 +211,9 @@ class _SurveyColumn:
     def _moments(self, numbers: pa.Array) -> pa.Array:
         since, dates_in_seconds, second = self.moments
         is_date = pa.types.is_date(self.type)
-        unit = (_DAY if dates_in_seconds else 1) if is_date else second  # as stored, per day or per second
-        found = pc.subtract(pc.divide(numbers, float(unit)), float(since * (1 if is_date else _DAY)))
-        days = found if is_date else pc.divide(found, float(_DAY))
+        unit = (DAY if dates_in_seconds else 1) if is_date else second  # as stored, per day or per second
+        found = pc.subtract(pc.divide(numbers, float(unit)), float(since * (1 if is_date else DAY)))
+        days = found if is_date else pc.divide(found, float(DAY))
         if pc.any(
             pc.or_(pc.less(days, float(_FIRST_DAY)), pc.greater_equal(days, float(_LAST_DAY + 1)))
         ).as_py():

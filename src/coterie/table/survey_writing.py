@@ -22,8 +22,8 @@ from coterie.errors import MissingExtra, OutputError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
 from coterie.schema.codebook import ranges_of
 from coterie.table.columns.cells import is_number, is_text
+from coterie.table.survey_files import DAY, SPSS, STATA, Moments
 
-_DAY = 86_400
 _LARGEST = sys.float_info.max  # SPSS's LOWEST and HIGHEST
 _INT32 = 2**31 - 101  # Stata keeps the largest for its gaps
 _SPSS_WORDS = ("all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with")
@@ -39,15 +39,11 @@ class _Kind(NamedTuple):
     longest_words: int  # bytes, of a value
     date: str
     timestamp: str
-    before_1970: int  # days
-    second: int  # parts
-    dates_in_seconds: bool
+    moments: Moments
 
 
-_SPSS = _Kind(
-    "SPSS", re.compile(r"[^\W\d_][\w.$#@]*(?<![.])"), 64, 255, 120, "DATE11", "DATETIME20", 141_428, 1, True
-)
-_STATA = _Kind("Stata", re.compile(r"[^\W\d]\w*"), 32, 80, 32_000, "%td", "%tc", 3_653, 1000, False)
+_SPSS = _Kind("SPSS", re.compile(r"[^\W\d_][\w.$#@]*(?<![.])"), 64, 255, 120, "DATE11", "DATETIME20", SPSS)
+_STATA = _Kind("Stata", re.compile(r"[^\W\d]\w*"), 32, 80, 32_000, "%td", "%tc", STATA)
 _KINDS = {".sav": _SPSS, ".zsav": _SPSS, ".dta": _STATA}
 SURVEY_ENDINGS = tuple(_KINDS)
 
@@ -138,12 +134,13 @@ def _stored(
         own = ""  # of the other program
     found = column.type
     if pa.types.is_date(found):
-        days = pc.add(column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()), float(kind.before_1970))
-        return pc.multiply(days, float(_DAY if kind.dates_in_seconds else 1)), own or kind.date
+        days = column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+        since = pc.add(days, float(kind.moments.days_before_1970))
+        return pc.multiply(since, float(DAY if kind.moments.dates_in_seconds else 1)), own or kind.date
     if pa.types.is_timestamp(found):
         seconds = pc.divide(column.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
-        since = pc.add(seconds, float(kind.before_1970 * _DAY))
-        return pc.multiply(since, float(kind.second)), own or kind.timestamp
+        since = pc.add(seconds, float(kind.moments.days_before_1970 * DAY))
+        return pc.multiply(since, float(kind.moments.second)), own or kind.timestamp
     if is_text(found) or pa.types.is_null(found):
         return pc.fill_null(column.cast(pa.string()), ""), own
     if pa.types.is_boolean(found):

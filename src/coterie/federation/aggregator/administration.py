@@ -6,12 +6,14 @@ import json
 import logging
 import secrets
 import shutil
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, Table, delete, func, select, update
 
 from coterie._version import __version__
 from coterie.federation.aggregator.home import NEXT_TLS, Aggregator
@@ -21,7 +23,7 @@ from coterie.federation.errors import FederationError
 from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import peer_fingerprint
 from coterie.federation.storage.database import audit, contributions, invitations, owners, studies, tokens
-from coterie.federation.storage.parties import Owner, add_token, leave, note, owner_by_name
+from coterie.federation.storage.parties import Owner, add_token, diary_head, leave, note, owner_by_name
 from coterie.federation.storage.studies import withdraw_all
 from coterie.table.hidden_files import put_file
 
@@ -131,48 +133,40 @@ def use_next_tls(aggregator: Aggregator) -> None:
 
 def metrics(aggregator: Aggregator) -> str:
     with aggregator.database.reading() as connection:
-        by_state: dict[str, int] = dict(
-            connection.execute(select(studies.c.state, func.count()).group_by(studies.c.state)).tuples().all()
-        )
-        parts: dict[str, int] = dict(
-            connection.execute(select(contributions.c.state, func.count()).group_by(contributions.c.state))
-            .tuples()
-            .all()
-        )
-        attention = connection.scalar(
-            select(func.count()).select_from(studies).where(studies.c.attention.is_not(None))
-        )
-        lines = connection.scalar(select(func.max(audit.c.number)))
+        attention = select(func.count()).select_from(studies).where(studies.c.attention.is_not(None))
         people = [entry["state"] for entry in listed_owners(connection)]
+        shown: dict[str, tuple[str, Mapping[str, int]]] = {
+            "studies": ("Studies by state", _by_state(connection, studies, StudyState)),
+            "contributions": (
+                "Contributions by state",
+                _by_state(connection, contributions, ContributionState),
+            ),
+            "owners": (
+                "Owners by state",
+                {state: people.count(state) for state in ("active", "suspended", "left")},
+            ),
+            "studies_needing_attention": (
+                "Studies that wait for a person",
+                {"": connection.scalar(attention) or 0},
+            ),
+            "diary_lines_total": ("Lines of the diary", {"": diary_head(connection)[0]}),
+        }
     free = shutil.disk_usage(aggregator.folder).free
-    text = [
-        "# HELP coterie_info Version of this aggregator.",
-        "# TYPE coterie_info gauge",
-        f'coterie_info{{version="{__version__}"}} 1',
-        "# HELP coterie_studies Studies by state.",
-        "# TYPE coterie_studies gauge",
-        *(f'coterie_studies{{state="{state}"}} {by_state.get(state, 0)}' for state in StudyState),
-        "# HELP coterie_contributions Contributions by state.",
-        "# TYPE coterie_contributions gauge",
-        *(f'coterie_contributions{{state="{state}"}} {parts.get(state, 0)}' for state in ContributionState),
-        "# HELP coterie_owners Owners by state.",
-        "# TYPE coterie_owners gauge",
-        *(
-            f'coterie_owners{{state="{state}"}} {people.count(state)}'
-            for state in ("active", "suspended", "left")
-        ),
-        "# HELP coterie_studies_needing_attention Studies that wait for a person.",
-        "# TYPE coterie_studies_needing_attention gauge",
-        f"coterie_studies_needing_attention {attention or 0}",
-        "# HELP coterie_diary_lines_total Lines of the diary.",
-        "# TYPE coterie_diary_lines_total counter",
-        f"coterie_diary_lines_total {lines or 0}",
-        "# HELP coterie_disk_free_bytes Room left where chunks and releases are kept.",
-        "# TYPE coterie_disk_free_bytes gauge",
-        f"coterie_disk_free_bytes {free}",
-        "",
-    ]
-    return "\n".join(text)
+    shown["disk_free_bytes"] = "Room left where chunks and releases are kept", {"": free}
+    text = "# HELP coterie_info Version of this aggregator.\n# TYPE coterie_info gauge\n"
+    text += f'coterie_info{{version="{__version__}"}} 1\n'
+    for name, (told, figures) in shown.items():
+        kind = "counter" if name.endswith("_total") else "gauge"
+        text += f"# HELP coterie_{name} {told}.\n# TYPE coterie_{name} {kind}\n"
+        for state, value in figures.items():
+            label = f'{{state="{state}"}}' if state else ""
+            text += f"coterie_{name}{label} {value}\n"
+    return text
+
+
+def _by_state(connection: Connection, table: Table, states: type[StrEnum]) -> dict[str, int]:
+    counted = connection.execute(select(table.c.state, func.count()).group_by(table.c.state)).tuples()
+    return {state.value: 0 for state in states} | dict(counted.all())
 
 
 # What needs a person, told to a program: one POST for each line of the diary of these kinds.

@@ -39,6 +39,7 @@ from coterie.federation.secrets.keys import NO_ROOM
 from coterie.federation.storage.studies import stages
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_TOGETHER = 0.05  # what many owners do at once is looked at once
 log = logging.getLogger("coterie.aggregator")
 
 
@@ -127,6 +128,7 @@ async def _tending(service: Service) -> None:
     """One task moves all studies; it also notices what the command line has changed in the database."""
     seen: object = None
     while True:
+        service.stirred.clear()
         try:
             if not await run_in_threadpool(service.aggregator.database.still_alone):
                 log.error("another process serves this database now: this one ends")
@@ -145,7 +147,9 @@ async def _tending(service: Service) -> None:
             # One bad study must not stop the others, nor the service; its name is in the log of tend().
             log.error("tending failed (%s)", type(error).__name__)
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(service.stirred.wait(), _SECONDS_BETWEEN_LOOKS)
+            await asyncio.sleep(_SECONDS_TOGETHER)
 
 
 # Run the aggregator: uvicorn over TLS, with the certificate that `init` made.

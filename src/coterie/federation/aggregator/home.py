@@ -22,8 +22,16 @@ from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets import keys as tls
-from coterie.federation.secrets.keys import Keys, fingerprint, keep_private, write_private
-from coterie.federation.secrets.rotation import current_keys, former_keys, next_keys, use_next_keys
+from coterie.federation.secrets.keys import (
+    Keys,
+    current_keys,
+    fingerprint,
+    former_keys,
+    keep_private,
+    next_keys,
+    use_next_keys,
+    write_private,
+)
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.parties import add_token
 from coterie.table.hidden_files import FileLock

@@ -29,7 +29,7 @@ from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator, require_room, row_bytes
 from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
 from coterie.federation.documents.answers import Answer, Manifest, arrow_schema
-from coterie.federation.documents.certificate import KIND, certify
+from coterie.federation.documents.certificate import KIND, certify, require_own
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study
@@ -39,8 +39,6 @@ from coterie.federation.secrets.keys import raw_key
 from coterie.federation.storage.parties import note
 from coterie.federation.storage.studies import Contribution, StudyRow, move_study
 from coterie.promise.certificate import Certificate, Digest
-from coterie.promise.signing import check_signature
-from coterie.schema.exact import as_text
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import make_durable, put_file, put_folder
 
@@ -323,7 +321,7 @@ def wrong_content(
     manifest = part.opened_manifest(key)
     try:
         certificate = Certificate.from_json(part.certificate_text(key))
-        _require_certificate(study, part.signed_answer(key)[1], manifest, certificate, key)
+        _require_certificate(study, part.signed_answer(key)[1], manifest, certificate)
     except CoterieError as error:
         return True, error.problem
     try:
@@ -365,21 +363,11 @@ def put_aside(aggregator: Aggregator, part: Contribution) -> None:
         note(connection, "quarantined", study=part.study, owner=part.name)
 
 
-def _require_certificate(
-    study: Study, answer: Answer, manifest: Manifest, certificate: Certificate, key: str
-) -> None:
+def _require_certificate(study: Study, answer: Answer, manifest: Manifest, certificate: Certificate) -> None:
     """The owner's certificate must be its own, and say what the study asked for and the owner's answer promised."""
-    owner = answer.owner
-    check_signature(certificate, None)
-    if certificate.signature is None or certificate.signature.public_key != key:
-        raise FederationError("The certificate is not signed by the owner.", "Ask the owner.")
-    expected = (study.method, as_text(study.charge(owner)), study.part_k, manifest.rows)
-    found = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
-    if found != expected or certificate.release.columns != tuple(a.name for a in study.asked_of(owner)):
-        raise FederationError(
-            "The certificate is about another method, epsilon, k, number of rows or set of columns.",
-            "Ask the owner.",
-        )
+    require_own(certificate, study, answer.owner, manifest.rows)
+    if certificate.release.columns != tuple(a.name for a in study.asked_of(answer.owner)):
+        raise FederationError("The certificate is about another set of columns.", "Ask the owner.")
     said, promised = certificate.guarantee, answer.promise
     if promised is not None and (said.model, said.status, said.scope) != (
         promised.model, promised.status, promised.scope,

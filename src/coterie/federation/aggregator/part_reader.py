@@ -36,7 +36,7 @@ from coterie.federation.documents.answers import (
 )
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.secrets.blinding import COLUMN
-from coterie.federation.secrets.sealed_parts import open_chunk
+from coterie.federation.secrets.keys import open_chunk
 from coterie.table.hidden_files import write_whole
 
 MEMORY_BYTES = 1536 * 1024 * 1024  # beyond what the helper itself needs; a chunk unpacks to 512 MB at most

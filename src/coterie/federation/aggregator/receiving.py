@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 from sqlalchemy import Connection, Select, insert, select
@@ -14,6 +14,7 @@ from coterie.federation.documents.answers import (
     ExchangeStep,
     Manifest,
     NewKeys,
+    OfOwner,
     Parcel,
     PartKey,
     Receipt,
@@ -53,15 +54,13 @@ from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
 _C = ContributionState
+D = TypeVar("D", bound=OfOwner)
 
 
 def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
     changes nothing."""
-    signed = signed_from(body)
-    opened = signed.opened("answer", Answer, key=_key(aggregator, owner, study))
-    if opened.study != study or opened.owner != owner.name:
-        raise Fault(422, "unacceptable", "The answer is about another study or owner.")
+    signed, opened = _said(aggregator, owner, body, study, "answer", Answer)
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
@@ -126,14 +125,11 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 
 def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
     """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
-    signed = signed_from(body)
-    opened = signed.opened("manifest", Manifest, key=_key(aggregator, owner, study))
-    if opened.study != study or opened.owner != owner.name:
-        raise Fault(422, "unacceptable", "The manifest is about another study or owner.")
+    signed, opened = _said(aggregator, owner, body, study, "manifest", Manifest)
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if mine.manifest is not None:
-            if sha256(signed_from(mine.manifest).canonical()) != sha256(signed.canonical()):
+            if _manifest_digest(mine) != sha256(signed.canonical()):
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
         else:
             require_collecting(row)
@@ -188,7 +184,12 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
         opened = mine.opened_manifest(row.study.keys[owner.name])
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
-    values = {"delivery": _delivery(row, mine, owner, body)} if row.study.sealed else {}
+    digest, values = _manifest_digest(mine), {}
+    if row.study.sealed:  # the owner's word for the others that this very part is here
+        delivery, said = _said(aggregator, owner, body, study, "delivery", Delivery)
+        if said.manifest != digest:
+            raise Fault(422, "unacceptable", "The delivery is about another manifest.")
+        values = {"delivery": delivery.text()}
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
         path = aggregator.chunk(study, owner.id, number)
@@ -201,7 +202,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
     receipt = Receipt(
         study=study,
         owner=owner.name,
-        manifest=sha256(signed_from(mine.manifest).canonical()),
+        manifest=digest,
         rows=opened.rows,
         at=stamp(now()),
     )
@@ -214,30 +215,17 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
     return signed.content()
 
 
-def _delivery(row: StudyRow, mine: Contribution, owner: Owner, body: bytes) -> str:
-    """The owner's word for the others that this very part is here."""
-    signed = signed_from(body)
-    opened = signed.opened("delivery", Delivery, key=row.study.keys[owner.name])
-    assert mine.manifest is not None
-    manifest = sha256(signed_from(mine.manifest).canonical())
-    if (opened.study, opened.owner, opened.manifest) != (row.id, owner.name, manifest):
-        raise Fault(422, "unacceptable", "The delivery is about another study, owner or manifest.")
-    return signed.text()
-
-
 def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """What opens a sealed part. Not before all have delivered: until then nobody needs it, and it costs its owner ε."""
-    signed = signed_from(body)
-    opened = signed.opened("part key", PartKey, key=_key(aggregator, owner, study))
+    signed, opened = _said(aggregator, owner, body, study, "part key", PartKey)
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if row.opening is None or mine.receipt is None or mine.manifest is None:
             raise Fault(
                 409, "conflict", "Keys are given when all owners have delivered.", "Keep it until then."
             )
-        manifest = sha256(signed_from(mine.manifest).canonical())
-        if (opened.study, opened.owner, opened.manifest) != (study, owner.name, manifest):
-            raise Fault(422, "unacceptable", "The key is about another study, owner or manifest.")
+        if opened.manifest != _manifest_digest(mine):
+            raise Fault(422, "unacceptable", "The key is about another manifest.")
         if mine.state is _C.DELIVERED:
             keep_part_key(connection, mine, signed)
     return {"state": "kept"}
@@ -284,11 +272,22 @@ def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow
     return row, mine
 
 
-def _key(aggregator: Aggregator, owner: Owner, study: str) -> str:
-    """What the study's roster says that this owner signs with: its keys may have changed since."""
+def _said(
+    aggregator: Aggregator, owner: Owner, body: bytes, study: str, kind: str, model: type[D]
+) -> tuple[Signed, D]:
+    """By the owner about its part in this study, with the key that the roster names: its keys may have changed since."""
     with aggregator.database.reading() as connection:
         row, _ = own_part(connection, owner, study)
-    return row.study.keys[owner.name]
+    signed = signed_from(body)
+    opened = signed.opened(kind, model, key=row.study.keys[owner.name])
+    if (opened.study, opened.owner) != (study, owner.name):
+        raise Fault(422, "unacceptable", f"The {kind} is about another study or owner.")
+    return signed, opened
+
+
+def _manifest_digest(mine: Contribution) -> str:
+    assert mine.manifest is not None
+    return sha256(signed_from(mine.manifest).canonical())
 
 
 def _require_open(row: StudyRow) -> None:
@@ -364,14 +363,13 @@ def give(
     aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
     """One parcel for the other owner. Sending it again changes nothing."""
-    signed = signed_from(body)
-    parcel = signed.opened("parcel", Parcel, key=_key(aggregator, owner, study))
+    signed, parcel = _said(aggregator, owner, body, study, "parcel", Parcel)
     with aggregator.database.writing() as connection:
         row, contribution = _blinded_part(connection, owner, study)
-        place = (parcel.study, parcel.owner, parcel.to, parcel.step, parcel.number)
-        expected = (study, owner.name, row.study.other(owner.name).owner, step, number)
+        place = (parcel.to, parcel.step, parcel.number)
+        expected = (row.study.other(owner.name).owner, step, number)
         if place != expected or parcel.number >= parcel.count:
-            raise Fault(422, "unacceptable", "The parcel is for another study, owner, step or place.")
+            raise Fault(422, "unacceptable", "The parcel is for another owner, step or place.")
         require_collecting(row)
         if contribution.state not in _EXCHANGING:
             raise Fault(409, "conflict", f"A contribution that is {contribution.state} exchanges nothing.")

@@ -183,7 +183,7 @@ def _acting(place: str, summary: str, body: type[BaseModel] | None = None) -> No
     limit = 0 if body is None else LARGEST_DOCUMENT if body is Signed else LARGEST_ENROLMENT
 
     async def act(request: Request, service: Serving, study: StudyPath) -> Response:
-        return await service.act(request, limit, getattr(receiving, act.__name__), study)
+        return await service.act(request, limit, getattr(receiving, act.__name__), study, stirs=True)
 
     act.__name__ = name.replace("-", "_")
     _route(f"{verb} /studies/{{study}}/{name}", summary, *_USUAL, body=body)(act)

@@ -16,18 +16,17 @@ from coterie.federation.documents.states import LEFT, ContributionState, StudySt
 from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import Conflict
 from coterie.federation.secrets.keys import NO_ROOM
-from coterie.federation.storage.parties import ended_with_parcels, forget_parcels
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
     all_studies,
     begin_opening,
     contributions_of,
-    forget_part_keys,
-    keys_of_ended,
+    forget_secrets_of_ended,
     move_contribution,
     move_study,
     note_fault,
+    secrets_of_ended,
     study_row,
 )
 
@@ -57,16 +56,10 @@ def _forget(aggregator: Aggregator) -> None:
         if row is None or is_final(row.state):
             shutil.rmtree(folder, ignore_errors=True)
     with aggregator.database.reading() as connection:
-        ended = ended_with_parcels(connection)
-    for study in ended:
-        with aggregator.database.writing() as connection:
-            forget_parcels(connection, study)
-        aggregator.database.holds_erased = True
-    with aggregator.database.reading() as connection:
-        left = keys_of_ended(connection)
+        left = secrets_of_ended(connection)
     if left:
         with aggregator.database.writing() as connection:
-            forget_part_keys(connection)
+            forget_secrets_of_ended(connection)
         aggregator.database.holds_erased = True
     aggregator.database.scrub()
 

@@ -263,6 +263,7 @@ class Service:
         self.aggregator = aggregator
         self.authentication = Authentication(aggregator)
         self.bell = Bell()
+        self.stirred = asyncio.Event()  # an owner did something by which a study may move on
 
     def asked(self, request: Request, limit: int) -> SignedRequest:
         """The request without its body, which may not be longer than `limit`. `digest` is empty if it is not told."""
@@ -329,11 +330,17 @@ class Service:
             await run_in_threadpool(keep)
 
     async def act(
-        self, request: Request, limit: int, do: Callable[..., Any], *parts: Any, rare: bool = False
+        self,
+        request: Request,
+        limit: int,
+        do: Callable[..., Any],
+        *parts: Any,
+        rare: bool = False,
+        stirs: bool = False,
     ) -> Response:
         """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending.
 
-        `rare`: it writes into the diary whenever it is asked for.
+        `rare`: it writes into the diary whenever it is asked for. `stirs`: a study may move on by it.
         """
         owner, content = await self.speaker(request, limit, acting=True)
         if rare and not self.authentication.may_note(f"{do.__name__} of {owner.name}"):
@@ -341,6 +348,8 @@ class Service:
         await self.remember(request, owner)
         result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
         self.bell.ring(owner.id)
+        if stirs:
+            self.stirred.set()
         return self.answer(request, result)
 
     def answer(self, request: Request, content: Any, status: int = 200) -> Response:

@@ -38,7 +38,7 @@ from coterie.federation.documents.wire import (
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH
-from coterie.federation.secrets.sealed_parts import OVERHEAD_BYTES
+from coterie.federation.secrets.keys import OVERHEAD_BYTES
 from coterie.promise.certificate import CertifiedPromise
 from coterie.schema.attributes import AttributeType
 
@@ -47,7 +47,14 @@ Figure = Literal["requested", "remaining", "limit", "count"]
 Text = Annotated[str, Field(max_length=2000)]
 
 
-class Answer(Document):
+class OfOwner(Document):
+    """What an owner says about its part in a study."""
+
+    study: StudyId
+    owner: OwnerName
+
+
+class Answer(OfOwner):
     """Step 2 of Del Vasto-Terrientes et al.: which attributes an owner is willing to share; or why it is not.
 
     `disjoint` is a statement about people, signed: they are at no other owner of this study, and who is here does
@@ -57,8 +64,6 @@ class Answer(Document):
     """
 
     coterie_answer: Literal[1] = 1
-    study: StudyId
-    owner: OwnerName
     decision: Literal["approve", "refuse"]
     attributes: Annotated[tuple[AttributeName, ...], Field(max_length=1000)] = ()
     disjoint: bool = False
@@ -129,12 +134,10 @@ class ExchangeStep(StrEnum):
     RETURNED = "returned"  # the other owner's, blinded again, in the order in which they came
 
 
-class Parcel(Document):
+class Parcel(OfOwner):
     """What one owner of a blinded study sends the other, sealed. The aggregator only carries it."""
 
     coterie_parcel: Literal[1] = 1
-    study: StudyId
-    owner: OwnerName
     to: OwnerName
     step: ExchangeStep
     number: Annotated[int, Field(ge=0, lt=MOST_PARCELS)]
@@ -153,13 +156,11 @@ class Chunk(Document):
     rows: Annotated[int, Field(ge=1, le=MOST_ROWS_IN_CHUNK)]
 
 
-class Manifest(Document):
+class Manifest(OfOwner):
     """Exactly which bytes an owner contributes, and the certificate about them (empty while the part is sealed: it holds
     the part's hash)."""
 
     coterie_manifest: Literal[1] = 1
-    study: StudyId
-    owner: OwnerName
     chunks: Annotated[tuple[Chunk, ...], Field(min_length=1, max_length=MOST_CHUNKS)]
     certificate: Annotated[str, Field(max_length=500_000)]
 
@@ -168,32 +169,26 @@ class Manifest(Document):
         return sum(chunk.rows for chunk in self.chunks)
 
 
-class Delivery(Document):
+class Delivery(OfOwner):
     """An owner says that its sealed part is with the aggregator. The others see it before they give their keys."""
 
     coterie_delivery: Literal[1] = 1
-    study: StudyId
-    owner: OwnerName
     manifest: Sha256
 
 
-class PartKey(Document):
+class PartKey(OfOwner):
     """What opens an owner's sealed part, and the certificate about it. From then on the part counts as spent."""
 
     coterie_part_key: Literal[1] = 1
-    study: StudyId
-    owner: OwnerName
     manifest: Sha256
     key: PublicKey  # 32 bytes
     certificate: Annotated[str, Field(max_length=500_000)]
 
 
-class Receipt(Document):
+class Receipt(OfOwner):
     """The aggregator has everything that this manifest names."""
 
     coterie_receipt: Literal[1] = 1
-    study: StudyId
-    owner: OwnerName
     manifest: Sha256
     rows: int
     at: Moment

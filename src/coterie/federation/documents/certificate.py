@@ -290,24 +290,22 @@ def _part(part: OwnerPart, answer: Answer, study: Study) -> CertifiedPromise:
         if answer.promise is None or part.rows is not None:
             raise _wrong(f"the promise of {part.owner} is not signed by it")
         return answer.promise
-    certificate = _certificate(part, study, charge)
+    certificate = Certificate.from_json(json.dumps(part.certificate))
+    require_own(certificate, study, part.owner, part.rows)
     return answer.promise or certificate.guarantee
 
 
-def _certificate(part: OwnerPart, study: Study, charge: str) -> Certificate:
-    certificate = Certificate.from_json(json.dumps(part.certificate))
-    entry = study.entry(part.owner)
-    assert entry is not None
+def require_own(certificate: Certificate, study: Study, owner: str, rows: int | None) -> None:
+    """An owner's certificate must be its own, and about what the study asked for."""
     try:
         check_signature(certificate, None)
     except CoterieError:
-        raise _wrong(f"the signature of {part.owner} does not fit its part") from None
-    if certificate.signature is None or certificate.signature.public_key != entry.key:
-        raise _wrong(f"the part of {part.owner} is not signed by it")
+        raise _wrong(f"the signature of {owner} does not fit its part") from None
+    if certificate.signature is None or certificate.signature.public_key != study.keys[owner]:
+        raise _wrong(f"the part of {owner} is not signed by it")
     said = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
-    if said != (study.method, charge, study.part_k, part.rows):
-        raise _wrong(f"the part of {part.owner} is not what the study asked for")
-    return certificate
+    if said != (study.method, as_text(study.charge(owner)), study.part_k, rows):
+        raise _wrong(f"the part of {owner} is not what the study asked for")
 
 
 def _wrong(reason: str) -> CertificateError:
@@ -359,7 +357,8 @@ def require_no_stronger(study: Study, owner: str, said: CertifiedPromise) -> Non
         said.model != ours.model
         or said.scope != ours.scope
         or rank < own
-        or (claimed is not None and (least is None or claimed < least))
+        or (claimed is None) != (least is None)  # words in the place of a number would pass for any number
+        or (claimed is not None and least is not None and claimed < least)
     ):
         raise FederationError(
             "The answer promises more than the method does.", "Install the version of the aggregator."

@@ -16,7 +16,7 @@ import httpx
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Delivery, Manifest, Receipt, Succession
+from coterie.federation.documents.answers import Delivery, Manifest, NewKeys, Receipt, Succession
 from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
@@ -34,8 +34,10 @@ from coterie.federation.secrets.keys import (
     Keys,
     authority_context,
     keep_private,
+    next_keys,
     pinned_context,
     show_certificate,
+    use_next_keys,
     verify,
 )
 from coterie.table.hidden_files import write_whole
@@ -371,3 +373,24 @@ def close(client: Client, study: str) -> bool:
 
 def report(client: Client, study: str, state: str) -> None:
     client.post(f"/v1/studies/{study}/progress", {"state": state})
+
+
+# New keys for an owner: made here, told to the aggregator by the old ones, and put in their place.
+
+
+def rotate_keys(home: OwnerHome, connect: Callable[[Keys], Client]) -> Keys:
+    """Can be repeated after a kill at any point. `connect` speaks to the aggregator with these keys."""
+    old, new = home.keys, next_keys(home.folder)
+    said = NewKeys(old=old.public, new=new.public, sealing_key=new.sealing_public)
+    try:
+        with connect(old) as client:
+            client.post("/v1/keys", Signed.of(said, "new keys", new).content())
+    except (ClockOff, Suspended):
+        raise
+    except NotAccepted:
+        # Perhaps the answer to an earlier attempt was lost: then the new ones are accepted already.
+        with connect(new) as client:
+            client.get("/v1/desired?after=&wait=0")
+    keys = use_next_keys(home.folder, old)
+    home.journal.note("new keys", key=keys.public)
+    return keys

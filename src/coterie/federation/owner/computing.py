@@ -29,8 +29,7 @@ from coterie.federation.secrets.blinding import (
     COLUMN,
     Pseudonyms,
 )
-from coterie.federation.secrets.keys import as_text
-from coterie.federation.secrets.sealed_parts import new_part_key, seal_chunk
+from coterie.federation.secrets.keys import as_text, new_part_key, seal_chunk
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger, ReleaseState

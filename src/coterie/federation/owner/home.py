@@ -21,8 +21,15 @@ from coterie.federation.documents.signed import canonical
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, fingerprint, keep_private, write_private
-from coterie.federation.secrets.rotation import current_keys, former_keys
+from coterie.federation.secrets.keys import (
+    SIGNING,
+    Keys,
+    current_keys,
+    fingerprint,
+    former_keys,
+    keep_private,
+    write_private,
+)
 from coterie.publication.ledger.seals import first_broken, seal
 from coterie.table.hidden_files import FileLock, ensure_private
 
@@ -282,12 +289,7 @@ def prepare(folder: Path) -> Keys:
         raise FederationError(
             f"{folder} has joined already.", "Choose another folder for another aggregator."
         )
-    if not all((folder / name).exists() for name in (SIGNING, SEALING)):
-        # Half a pair was never used: the disk was full, or the process was killed in between.
-        for name in (SIGNING, SEALING):
-            (folder / name).unlink(missing_ok=True)
-        Keys.generate().save(folder)
-    return Keys.load(folder)
+    return Keys.made(folder)
 
 
 def keep_tls_client(folder: Path, given: Path) -> Path:

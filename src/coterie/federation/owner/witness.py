@@ -16,7 +16,7 @@ from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import opened_study, study_purpose
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.holding import KEY
+from coterie.federation.owner.holding import KEY, let_go
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import keep_private
@@ -117,11 +117,13 @@ def _charge(home: OwnerHome, study: Study, population: str | None) -> bool:
     opened = OwnerSource.model_validate(source)
     with Ledger.open(opened.ledger or home.default_ledger) as ledger:
         if any(entry.state.charged for entry in ledger.book().releases(fingerprint=study.id)):
+            let_go(home, study.id)
             return False
         path = home.study(study.id) / _AGAIN
         purpose = study_purpose(home, study, opened, 2 * study.k)
         content = json.dumps({"study": study.id}).encode()
         publish_files(lambda: {Path(path): content}, ledger=ledger, purpose=purpose, force=True, private=True)
+        let_go(home, study.id)
         default = Path(ledger.path).resolve() == home.default_ledger.resolve()
         home.journal.note("charged", study=study.id, ledger=ledger.book().seal, default=default)
     return True

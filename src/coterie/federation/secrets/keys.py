@@ -10,8 +10,9 @@ import ipaddress
 import os
 import re
 import secrets
+import shutil
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,6 +75,15 @@ class Keys:
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             write_private(folder / name, content)
+
+    @classmethod
+    def made(cls, folder: Path) -> Keys:
+        """Once. Half a pair was never used: the disk was full, or the process was killed in between."""
+        if not all((folder / name).exists() for name in (SIGNING, SEALING)):
+            for name in (SIGNING, SEALING):
+                (folder / name).unlink(missing_ok=True)
+            cls.generate().save(folder)
+        return cls.load(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Keys:
@@ -311,3 +321,73 @@ def _alternative(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
+
+
+# An owner's part under a key of its own: whoever carries or keeps the chunks cannot read them until the key comes.
+#
+# The key is drawn for one part of one study, so the number of a chunk is nonce enough; study and number are bound in.
+
+OVERHEAD_BYTES = 16
+
+
+def new_part_key() -> bytes:
+    return secrets.token_bytes(32)
+
+
+def seal_chunk(data: bytes, key: bytes, study: str, number: int) -> bytes:
+    return ChaCha20Poly1305(key).encrypt(number.to_bytes(12, "big"), data, _place(study, number))
+
+
+def open_chunk(data: bytes, key: bytes, study: str, number: int) -> bytes:
+    try:
+        return ChaCha20Poly1305(key).decrypt(number.to_bytes(12, "big"), data, _place(study, number))
+    except InvalidTag:
+        raise FederationError(
+            "A chunk of the contribution is wrong: its key does not open it.", "Ask the owner what it sent."
+        ) from None
+
+
+def _place(study: str, number: int) -> bytes:
+    return f"coterie chunk 1\n{study} {number}".encode()
+
+
+# New keys in the place of old ones, without losing what was begun under the old: those stay in the folder `former`.
+#
+# The new keys wait in `keys-next` until the other side may learn of them; then a mark is made there. Whoever loads the keys
+# of a folder finishes a change that was marked and cut off.
+
+NEXT, FORMER, _MARK = "keys-next", "former", "accepted"
+
+
+def next_keys(folder: Path) -> Keys:
+    """Made once: a change that was cut off goes on with the same ones."""
+    place = folder / NEXT
+    place.mkdir(mode=0o700, exist_ok=True)
+    return Keys.made(place)
+
+
+def use_next_keys(folder: Path, old: Keys) -> Keys:
+    """From now on the next ones; the old still sign and open what names them."""
+    former = folder / FORMER / fingerprint(old.public).removeprefix("SHA256:")
+    former.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in (SIGNING, SEALING):
+        keep_private(former / name, (folder / name).read_bytes())
+    keep_private(
+        folder / WITNESS, old.witness
+    )  # what the other side remembers of our diary was marked with this
+    keep_private(folder / NEXT / _MARK, b"")
+    return current_keys(folder)
+
+
+def current_keys(folder: Path) -> Keys:
+    place = folder / NEXT
+    if (place / _MARK).exists():
+        for name in (SIGNING, SEALING):
+            keep_private(folder / name, (place / name).read_bytes())
+        shutil.rmtree(place)
+    return Keys.load(folder)
+
+
+def former_keys(folder: Path) -> Iterator[tuple[Path, Keys]]:
+    for place in sorted((folder / FORMER).glob("*")):
+        yield place, Keys.load(place)

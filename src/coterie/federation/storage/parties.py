@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from coterie.federation.documents.answers import ExchangeStep, Parcel, token_hash
 from coterie.federation.documents.signed import Signed, canonical
-from coterie.federation.documents.states import StudyState, is_final
 from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 from coterie.federation.errors import Conflict
-from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, studies, tokens
+from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, tokens
 from coterie.publication.ledger.seals import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
@@ -28,10 +27,7 @@ GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
 
 def note(connection: Connection, event: str, **content: Any) -> None:
     """Inside a writing transaction: what is noted and what is done are committed together."""
-    last = connection.execute(
-        select(audit.c.number, audit.c.seal).order_by(audit.c.number.desc()).limit(1)
-    ).first()
-    number, previous = (last.number, last.seal) if last else (0, GENESIS)
+    number, previous = diary_head(connection)
     text = canonical({"event": event, "at": stamp(now()), **content}).decode()
     connection.execute(insert(audit).values(number=number + 1, content=text, seal=seal(previous, text)))
 
@@ -224,12 +220,12 @@ def known_token(connection: Connection, token: str) -> bool:
 
 def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parcel) -> None:
     """Once: another parcel in the same place is refused, and sending the same one again changes nothing."""
+    place = _of_step(parcel.study, owner, parcel.step)
     there = parcel_text(connection, parcel.study, owner, parcel.step, parcel.number)
     if there is not None:
         if there != signed.text():
             raise Conflict("Another parcel was given for this place.", "Send the first one again.")
         return
-    place = (parcels.c.study == parcel.study) & (parcels.c.owner == owner) & (parcels.c.step == parcel.step)
     counts = set(connection.execute(select(parcels.c.count).where(place)).scalars())
     if counts - {parcel.count}:
         raise Conflict(
@@ -249,22 +245,21 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
         note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
 
 
+def _of_step(study: str, owner: int, step: ExchangeStep) -> ColumnElement[bool]:
+    return (parcels.c.study == study) & (parcels.c.owner == owner) & (parcels.c.step == step.value)
+
+
 def step_complete(connection: Connection, study: str, owner: int, step: ExchangeStep) -> bool:
     """All parcels of one step of one owner are here."""
-    place = (parcels.c.study == study) & (parcels.c.owner == owner) & (parcels.c.step == step.value)
-    counts = list(connection.execute(select(parcels.c.count).where(place)).scalars())
+    query = select(parcels.c.count).where(_of_step(study, owner, step))
+    counts = list(connection.execute(query).scalars())
     return bool(counts) and len(counts) == counts[0]
 
 
 def parcel_text(
     connection: Connection, study: str, owner: int, step: ExchangeStep, number: int
 ) -> str | None:
-    query = select(parcels.c.signed).where(
-        parcels.c.study == study,
-        parcels.c.owner == owner,
-        parcels.c.step == step.value,
-        parcels.c.number == number,
-    )
+    query = select(parcels.c.signed).where(_of_step(study, owner, step), parcels.c.number == number)
     return connection.execute(query).scalar()
 
 
@@ -286,18 +281,3 @@ def parcels_there(connection: Connection, study: str) -> dict[str, dict[str, dic
     for name, step, there, count in connection.execute(query):
         found.setdefault(name, {})[step] = {"there": there, "count": count}
     return found
-
-
-def ended_with_parcels(connection: Connection) -> list[str]:
-    ended = [state.value for state in StudyState if is_final(state)]
-    query = (
-        select(parcels.c.study)
-        .distinct()
-        .join(studies, studies.c.id == parcels.c.study)
-        .where(studies.c.state.in_(ended))
-    )
-    return list(connection.execute(query).scalars())
-
-
-def forget_parcels(connection: Connection, study: str) -> None:
-    connection.execute(delete(parcels).where(parcels.c.study == study))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from coterie.federation.documents.answers import Answer, Manifest, PartKey
 from coterie.federation.documents.signed import Signed, signed_from
@@ -223,23 +223,21 @@ def keep_part_key(connection: Connection, row: Contribution, signed: Signed) -> 
         note(connection, "part key", study=row.study, owner=row.name)
 
 
-def keys_of_ended(connection: Connection) -> bool:
-    """Are there keys of parts whose study has ended? Nobody needs them any more."""
-    return (
-        connection.execute(select(contributions.c.study).where(_ended_with_key()).limit(1)).first()
-        is not None
-    )
+# What nobody needs any more when a study has ended: the keys of parts, and what the owners of a blinded study exchanged.
+_ENDED = select(studies.c.id).where(studies.c.state.in_([s.value for s in StudyState if is_final(s)]))
+_KEYS_OF_ENDED = contributions.c.part_key.is_not(None) & contributions.c.study.in_(_ENDED)
+_PARCELS_OF_ENDED = parcels.c.study.in_(_ENDED)
 
 
-def forget_part_keys(connection: Connection) -> None:
-    connection.execute(update(contributions).where(_ended_with_key()).values(part_key=None))
+def secrets_of_ended(connection: Connection) -> bool:
+    keys = select(contributions.c.study).where(_KEYS_OF_ENDED).limit(1)
+    exchanged = select(parcels.c.study).where(_PARCELS_OF_ENDED).limit(1)
+    return any(connection.execute(query).first() for query in (keys, exchanged))
 
 
-def _ended_with_key() -> ColumnElement[bool]:
-    ended = select(studies.c.id).where(
-        studies.c.state.in_([state.value for state in StudyState if is_final(state)])
-    )
-    return contributions.c.part_key.is_not(None) & contributions.c.study.in_(ended)
+def forget_secrets_of_ended(connection: Connection) -> None:
+    connection.execute(update(contributions).where(_KEYS_OF_ENDED).values(part_key=None))
+    connection.execute(delete(parcels).where(_PARCELS_OF_ENDED))
 
 
 def set_group_key(connection: Connection, study: str, lead: str, signed: Signed) -> None:

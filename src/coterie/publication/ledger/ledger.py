@@ -267,6 +267,8 @@ class Ledger:
                 if held is None:
                     book.afford(purpose)
                     self._reserve(release, purpose)
+                else:
+                    remove(held.temporaries)  # of an attempt that was killed
             yield charge
         finally:
             if charge is not None:

@@ -238,40 +238,26 @@ def _resolve(wordnet: WordNet, label: str, concept: str, line: int) -> int:
     return int(match["offset"])
 
 
-# The reader of a file is chosen by its ending, or named.
-
-READERS: dict[str, Callable[[Path], Taxonomy]] = {
-    "csv": read_hierarchy_csv,
-    "json": read_json,
-    "skos": read_skos,
-    "wordnet": read_wordnet,
-    "yaml": read_yaml,
-}
 # The longer ending comes first: a mapping to WordNet is a YAML file as well.
-_ENDINGS = {
-    ".wordnet.yaml": "wordnet",
-    ".wordnet.yml": "wordnet",
-    ".csv": "csv",
-    ".json": "json",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    **dict.fromkeys(RDF_SYNTAX, "skos"),
+_READERS: dict[str, Callable[[Path], Taxonomy]] = {
+    **dict.fromkeys((".wordnet.yaml", ".wordnet.yml"), read_wordnet),
+    ".csv": read_hierarchy_csv,
+    ".json": read_json,
+    **dict.fromkeys((".yaml", ".yml"), read_yaml),
+    **dict.fromkeys(RDF_SYNTAX, read_skos),
 }
 
 
-def load_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
-    """Read a taxonomy; `format` is csv, json, yaml, skos or wordnet where the ending does not say it."""
+def load_taxonomy(path: str | Path) -> Taxonomy:
+    """Read a taxonomy; the ending of the file says how."""
     path = Path(path)
-    if format is None:
-        format = next((name for end, name in _ENDINGS.items() if path.name.lower().endswith(end)), None)
-        if format is None:
-            raise SchemaError(
-                "The ending of the taxonomy file says nothing about its format.",
-                f"Known endings: {', '.join(_ENDINGS)}; or name the format: {', '.join(READERS)}.",
-            )
-    if format not in READERS:
-        raise ParameterError(f"There is no taxonomy format '{format}'.", nearest(format, READERS))
-    return READERS[format](path)
+    read = next((read for end, read in _READERS.items() if path.name.lower().endswith(end)), None)
+    if read is None:
+        raise SchemaError(
+            "The ending of the taxonomy file says nothing about its format.",
+            f"Known endings: {', '.join(_READERS)}.",
+        )
+    return read(path)
 
 
 # The tree of the labels that a schema declares: a flat list, a file, or one that comes with Coterie.

@@ -69,22 +69,14 @@ def domain_marginality(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     return marginality(np.ones((1, len(distance))), distance).ravel()
 
 
-def marginality_order(
-    distance: NDArray[np.float64], present: NDArray[np.bool_] | None = None
-) -> NDArray[np.int32]:
+def marginality_order(distance: NDArray[np.float64]) -> NDArray[np.int32]:
     """Codes by rising distance to the most marginal category (Sánchez et al. 2016, §3.4); ties keep the order of the tree.
 
-    Without `present` the order is of the domain alone, hence public. Sánchez et al. 2016 sorts "values present in the data
-    set": with `present` (does any record hold this code?) the most marginal of those comes first and only
-    those are listed. That order is a function of the data, and a release that uses it must say so.
+    The order is of the domain alone, hence public. (Sánchez et al. 2016 sorts "values present in the data set": that order
+    is a function of the data.)
     """
-    score = domain_marginality(distance)
-    codes = np.arange(len(distance)) if present is None else np.flatnonzero(present)
-    if not len(codes):
-        raise ParameterError("There is no category to order.", "Give at least one record.")
-    most_marginal = codes[np.argmax(score[codes])]
-    order = codes[np.argsort(distance[most_marginal, codes], kind="stable")]
-    return order.astype(np.int32)
+    most_marginal = int(np.argmax(domain_marginality(distance)))
+    return np.argsort(distance[most_marginal], kind="stable").astype(np.int32)
 
 
 # The category that stands for a cluster (Sánchez et al. 2016, eq. 5), for all clusters at once.

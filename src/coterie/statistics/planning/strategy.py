@@ -22,7 +22,7 @@ from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS
-from coterie.statistics.specification.asked_values import only_labels
+from coterie.statistics.specification.asked_values import only_values
 from coterie.statistics.specification.filters import Cells
 from coterie.statistics.specification.specification import Specification
 
@@ -266,9 +266,9 @@ def group_asked(
             kinds.setdefault((m.kind, m.terms), []).append(index)
     used = {column for m in asked for column, _ in m.where.conditions}
     closed = {
-        column: labels
+        column: values
         for column in used
-        if (labels := only_labels(specification.schema[column], specification.schema))
+        if (values := only_values(specification.schema[column], specification.schema))
     }
 
     def cells_of(members: Sequence[int]) -> Cells | None:

@@ -59,6 +59,14 @@ def only_labels(attribute: Attribute, schema: Schema) -> frozenset[str] | None:
     return None if labels is None else frozenset(labels)
 
 
+def only_values(attribute: Attribute, schema: Schema) -> frozenset[str] | tuple[float, float, bool] | None:
+    """Of which every record has one: labels, or numbers between two ends (and whether they are whole)."""
+    labels, domain = only_labels(attribute, schema), attribute.domain
+    if labels is not None or domain is None or attribute.gaps or not attribute.is_protected:
+        return labels
+    return domain.lower, domain.upper, attribute.type is AttributeType.INTEGER
+
+
 def one_spelling(chosen: Filter, schema: Schema) -> Filter:
     """The filter with labels as texts and numbers as numbers, however they were written: equal ones are equal then."""
 

@@ -235,6 +235,23 @@ def atoms(conditions: Sequence[Condition]) -> list[tuple[bool, ...]]:
     return list(dict.fromkeys([*tried, *sorted(marks)]))
 
 
+def _between(
+    conditions: Sequence[Condition], lower: float, upper: float, whole: bool
+) -> set[tuple[bool, ...]]:
+    """The pieces that hold a number between these ends, or a whole one."""
+    tried = [lower, upper, *(n for _, n in _representatives(conditions) if n is not None)]
+    if whole:
+        tried = [float(near) for n in tried for near in (math.floor(n), math.ceil(n))]
+    numbers = np.array([n for n in dict.fromkeys(tried) if lower <= n <= upper])
+    accepted = [
+        (c.start <= numbers) & (numbers < c.below)
+        if isinstance(c, Between)
+        else np.isin(numbers, [v for v in c.values if not isinstance(v, str)])
+        for c in conditions
+    ]
+    return set(map(tuple, np.array(accepted).T.tolist()))
+
+
 def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, float | None]]:
     """Cells as (text, number); None is any other text, or no number.
 
@@ -312,12 +329,12 @@ class Cells:
         filters: Sequence[Filter],
         disjoint: Sequence[Sequence[Filter]] = (),
         complete: Sequence[tuple[Filter, Sequence[Filter]]] = (),
-        closed: Mapping[str, frozenset[str]] | None = None,
+        closed: Mapping[str, frozenset[str] | tuple[float, float, bool]] | None = None,
     ) -> Cells | None:
         """None where the product is too large.
 
         A record is in at most one filter of a `disjoint` group, and in one of the parts of a `complete` one if it is
-        in the base. `closed`: columns of which every record has one of these labels.
+        in the base. `closed`: columns of which every record has one of these labels, or a number between these ends.
         """
         axes = tuple(
             Axis(column, tuple(conditions), tuple(atoms(conditions)))
@@ -338,10 +355,16 @@ class Cells:
                 inside = np.any([everything.holds(f) for f in parts], axis=0)
                 allowed &= ~everything.holds(base) | inside
         for axis, at in zip(axes, everything.places().T if closed else (), strict=False):
-            labels = (closed or {}).get(axis.column)
-            listed = {v for c in axis.conditions if isinstance(c, OneOf) for v in c.values}
-            if labels is not None and labels <= listed:
-                allowed &= np.array([any(atom) for atom in axis.atoms])[at]
+            values = (closed or {}).get(axis.column)
+            if values is None:
+                continue
+            if isinstance(values, frozenset):
+                listed = {v for c in axis.conditions if isinstance(c, OneOf) for v in c.values}
+                met = [any(atom) or not values <= listed for atom in axis.atoms]
+            else:
+                reached = _between(axis.conditions, *values)
+                met = [atom in reached for atom in axis.atoms]
+            allowed &= np.array(met)[at]
         return cls(axes, np.flatnonzero(allowed))
 
     def __len__(self) -> int:

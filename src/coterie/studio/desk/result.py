@@ -141,6 +141,7 @@ def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple
     meets = None if target.tolerance is None else getattr(error, target.summary.value) <= target.tolerance
     return {
         "name": error.name,
+        "statistic": error.name.partition("[")[0],
         "equation": target.is_equation,
         "mean": number(error.mean),
         "median": number(error.median),

@@ -332,11 +332,6 @@ def _name(kind: pa.DataType) -> str:
     return re.split(r"[<(\[]", str(kind))[0]
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return any(holds(kind) for holds in kinds)
-
-
 def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
     """Text, trimmed, with empty cells and the schema's marks as nulls."""
     trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
