@@ -15,7 +15,7 @@ from typing import Any
 
 from broken_methods import WAYS, touches
 from coterie.papers.experiment import ClaimVerdict
-from write_power import is_formula
+from write_power import FORESTS, is_formula
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 Entry = Mapping[str, Any]
@@ -55,7 +55,7 @@ BEFORE_CLAIMS = """
 Where the printed formulas have a closed form, it decides, and the runs must agree with it. Otherwise the mean of many runs
 decides. *Error* is the chance that a correct implementation is judged otherwise with other seeds. Tolerances were chosen
 before the first run unless a note says otherwise and gives the first result. F-measures come from scikit-learn's forests.
-Weka's forests (Java, in an environment of their own: `tools/weka_forests.py`) are a second reader of {read}."""
+Weka's forests (Java, in an environment of their own: `tools/weka_forests.py`) are a second reader of {read}.{unread}"""
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:
@@ -94,7 +94,10 @@ def page(experiments: Iterable[Entry], power: Power, weka: Mapping[str, Any]) ->
         f"| [{name}](#{name}) | {' | '.join(_seen(power.get(name, {}).get(way), way, name) for way in WAYS)} |"
         for name in told.entries
     ]
-    lines.append(BEFORE_CLAIMS.format(read=" and ".join(f"`{name}`" for name in sorted(weka))))
+    unread = [f" `{name}` has not been read by them yet." for name in FORESTS if name not in weka]
+    lines.append(
+        BEFORE_CLAIMS.format(read=" and ".join(f"`{name}`" for name in sorted(weka)), unread="".join(unread))
+    )
     for entry in entries:
         lines += _section(entry, power.get(entry["experiment"], {}))
         lines += _second(weka.get(entry["experiment"]))

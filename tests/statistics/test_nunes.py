@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.papers import get_experiment
+from coterie import reproduce
 from coterie.papers.experiment import ClaimVerdict
 from coterie.papers.nunes_scenario import (
     ALLOCATIONS,
@@ -156,7 +156,7 @@ def test_panels_are_drawn() -> None:
 
 
 def everything_is_explained(name: str, folder: Path) -> bool:
-    findings = get_experiment(name).run(folder).findings
+    findings = reproduce(name, folder).findings
     return {finding.verdict for finding in findings} <= {ClaimVerdict.HOLDS, ClaimVerdict.SLIP}
 
 

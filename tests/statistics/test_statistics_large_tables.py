@@ -15,7 +15,8 @@ import pytest
 from coterie.errors import CoterieError
 from coterie.report.statistics_page import statistics_page
 from coterie.statistics import plan, read_specification, release
-from coterie.statistics.releasing.measuring import Noise, compute, count_cells, read_people
+from coterie.statistics.releasing.cell_counts import count_cells
+from coterie.statistics.releasing.measuring import Noise, compute, read_people
 from coterie.statistics.releasing.nearest_table import nearest_counts
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release

@@ -102,7 +102,7 @@ def test_tables_whose_product_is_too_large_share_their_margins(neighbours: str) 
     """Was: every cell by itself with a part of ε each, an error of hundreds, and another total in every table."""
     tables = {f"p{i}": pair for i, pair in enumerate(PAIRS)}
     content = document({n: counts(*pair) for n, pair in tables.items()}, neighbours=neighbours)
-    chosen, made = released(content, 2)
+    chosen, made = released(content)
     assert len(chosen.design.measurements) == len(PAIRS)  # one for each table
     apart = 2 if neighbours == "replace-one" else 1
     assert np.mean([error.mean for error in chosen.errors]) <= apart * len(
@@ -199,7 +199,7 @@ def test_sums_means_spreads_and_shares_agree(
         "p": {"kind": "proportion", "that": {"sex": "m"}, "by": water, "totals": True, **known},
         "k": counts("water", "sex"),
     }
-    for one in released(document(statistics, neighbours=neighbours, budget=budget), 6)[1]:
+    for one in released(document(statistics, neighbours=neighbours, budget=budget), 3)[1]:
         found = figures(one)
         assert sum(found[f"s[{w}]"] for w in LABELS["water"]) == pytest.approx(found["s[all]"], rel=1e-6)
         for w in [*LABELS["water"], "all"]:
@@ -221,7 +221,7 @@ def test_what_readers_can_compute_is_not_measured_twice() -> None:
         "mid": {"kind": "median", "of": "age"},
         "high": {"kind": "quantile", "quantile": 0.6, "of": "age"},
     }
-    _, made = released(document(statistics, neighbours="replace-one", budget={"epsilon": "0.05"}), 5)
+    _, made = released(document(statistics, neighbours="replace-one", budget={"epsilon": "0.05"}), 3)
     for one in made:
         found = figures(one)
         summed = sum(found[f"m[{s}]"] * found[f"n[{s}]"] for s in "fm")

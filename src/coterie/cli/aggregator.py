@@ -255,12 +255,14 @@ def _changing(folder: Path, database: str | None, study: str) -> Iterator[tuple[
 def cancel_command(
     folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
 ) -> None:
-    """End a study that is not released yet. What owners have spent stays spent.
+    """End a study that is not being assembled yet. What owners have spent stays spent.
 
     Example: coterie aggregator study cancel ./aggregator 5f2c81
     """
     with _changing(folder, database, study) as (connection, row):
-        state = StudyState.FAILED if row.state is StudyState.ASSEMBLING else StudyState.CANCELLED
+        # While it assembles, an end would come too late; unless that is just what does not work.
+        stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
+        state = StudyState.FAILED if stuck else StudyState.CANCELLED
         move_study(connection, row, state, reason="cancelled by the administrator")
     say({"study": row.id, "state": state.value}, f"Cancelled {row.id[:12]}.", as_json=as_json)
 

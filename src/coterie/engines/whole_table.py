@@ -24,7 +24,7 @@ from coterie.errors import ParameterError
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
-from coterie.schema.attributes import Role, Schema
+from coterie.schema.attributes import Role, Schema, Source
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 MOST_ROWS = 10**10  # that can be asked for, in any engine
@@ -158,6 +158,10 @@ def check_room(method: Method, schema: Schema, rows: int | None) -> None:
 
 def refuse_together(schema: Schema) -> None:
     """What needs all rows in one place."""
+    if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
+        raise ParameterError(
+            "Private bounds are found in memory only.", "Declare bounds, or leave out --memory and --engine."
+        )
     if schema.unit is not None:
         raise ParameterError(
             "A schema with a unit is protected in memory only: the rows of one unit must be seen together.",

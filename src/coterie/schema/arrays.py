@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
 Whole = NDArray[np.int64]
 Codes = NDArray[np.int32]  # labels by number, clusters by number
 Flags = NDArray[np.bool_]

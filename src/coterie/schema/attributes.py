@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coterie.errors import DataError, SchemaError, nearest, shortened
+from coterie.errors import SchemaError, nearest
 from coterie.schema.codebook import check_codes, check_marks, with_codes
+from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
@@ -35,32 +35,6 @@ from coterie.schema.weight import Totals, check_weight, check_weights
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
-
-
-# Names of columns: each one text, none empty, none twice.
-
-
-def check_names(names: Iterable[object]) -> None:
-    listed = list(names)
-    for position, name in enumerate(listed, start=1):
-        if not isinstance(name, str):
-            raise DataError(
-                f"Column {position} is named by a {type(name).__name__}, not by text.",
-                "Rename the columns to text, as the schema does.",
-            )
-        if not name:
-            raise DataError(
-                f"Column {position} has no name.",
-                "Name every column (in a CSV file: in its first line; row numbers need a name too).",
-            )
-    twice = [name for name, count in Counter(listed).items() if count > 1]
-    if twice:
-        shown = shortened([f"'{name}'" for name in twice], 5)
-        raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")
-
-
-def _as_written(value: object) -> object:
-    return as_text(value) if isinstance(value, bool) else value
 
 
 class Attribute(Recodable):
@@ -101,7 +75,10 @@ not_applicable : optional
     # Texts that mean 'missing', such as "?", or ranges of numbers ("97 to 99"); an empty cell always does.
     missing_marks: Annotated[tuple[str, ...], BeforeValidator(as_texts)] = ()
     # Default: the middle of the domain, the most central label.
-    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = None
+    impute: Annotated[
+        str | int | float | None,
+        BeforeValidator(lambda value: as_text(value) if isinstance(value, bool) else value),
+    ] = None
     outside: Outside = Outside.ERROR
     # A condition such as "age < 15": cells of such rows are empty, and of no others (coterie.schema.rules).
     not_applicable: str | None = Field(default=None, min_length=1)

@@ -23,8 +23,6 @@ from pydantic import (
 from coterie.errors import ParameterError
 from coterie.schema.exact import parse_epsilon
 
-# What kind of values an attribute holds.
-
 
 class AttributeType(StrEnum):
     CONTINUOUS = "continuous"

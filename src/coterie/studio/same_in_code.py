@@ -91,6 +91,24 @@ def loading_lines(project: Project) -> list[tuple[str, str]]:
     return ways(command, python)
 
 
+def describing_lines(project: Project) -> list[tuple[str, str]]:
+    """The description as commands and as Python."""
+    source, options = source_of(project)
+    given, schema = given_options(options), str(project.schema_path)
+    command = [
+        "# A first draft of the same file, with what is public left open:",
+        shlex.join(["coterie", "schema", "draft", source, *options, "--output", "schema.yaml"]),
+        "# Whether the description of this page is complete:",
+        shlex.join(["coterie", "schema", "check", schema]),
+    ]
+    python = [
+        f"draft = coterie.Schema.draft({source!r}{given})",
+        f"schema = coterie.Schema.load({schema!r})",
+        f"table = coterie.read_table({source!r}{given}, schema=schema)",
+    ]
+    return ways("\n".join(command), python)
+
+
 def wrapped(words: list[str]) -> str:
     """One option per line, as one would write it by hand."""
     lines: list[list[str]] = [[]]

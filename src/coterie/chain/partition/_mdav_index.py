@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from coterie.chain.partition._compiled import compiled, compiled_inline
+from coterie.chain.partition._compiled import compiled, compiled_for_finite, compiled_inline
 from coterie.errors import DataError, ParameterError
-from coterie.schema.arrays import Floats, Whole, Words
+from coterie.schema.arrays import Bytes, Floats, Singles, Whole, Words
 
 # What every partition of numbers must be given: enough records, and finite numbers of a sane size.
 
@@ -150,45 +150,6 @@ def find_places(words: Words) -> CellPlaces:
     return CellPlaces(first[:places].copy(), queue, head, end)
 
 
-# The distances MDAV compares, computed in one way only, so that indexes and full scans agree bit by bit.
-#
-# Both are summed over the attributes from left to right. The least distance to a box takes the same operations
-# in the same order as the distance to a place. Rounding is monotone, so the computed bound never exceeds the
-# computed distance of a place inside: pruning needs no tolerance, and ties are decided as a full scan would.
-#
-# A block is attribute × slot, so one pass computes the distances of all its slots with vector instructions. Its
-# width is read from the array on purpose: a constant would be unrolled into scalar code.
-
-
-@compiled
-def squared_distances(block: Floats, at: Floats, out: Floats) -> None:
-    """Σ (x_j - at_j)² for every slot; NaN for an empty one."""
-    attributes, width = block.shape
-    for t in range(width):
-        out[t] = 0.0
-    for j in range(attributes):
-        centre = at[j]
-        for t in range(width):
-            gap = block[j, t] - centre
-            out[t] += gap * gap
-
-
-@compiled
-def box_distances(boxes: Floats, at: Floats, out: Floats) -> None:
-    """Σ (gap between at_j and the box)² for every slot; inf for an empty box (inf, -inf)."""
-    _, attributes, width = boxes.shape
-    for t in range(width):
-        out[t] = 0.0
-    for j in range(attributes):
-        centre = at[j]
-        for t in range(width):
-            below = boxes[0, j, t] - centre
-            above = centre - boxes[1, j, t]
-            gap = below if below > above else above
-            gap = gap if gap > 0.0 else 0.0
-            out[t] += gap * gap
-
-
 # An order of places in which neighbours in space are neighbours in memory.
 #
 # As in a kd-tree, each range is cut across its widest attribute, but cuts fall on multiples of the leaf width,
@@ -272,106 +233,129 @@ def kd_order(points: Floats, places: Whole, width: int) -> Whole:
 #
 # Leaves hold `WIDTH` places near one another; `WIDTH` leaves form a branch. Each has its bounding box, which
 # shrinks as places empty, so that a search sees only those who are left.
+#
+# A search waits for memory, so it reads little: a byte per coordinate, the multiple of the leaf's step above the leaf's
+# lowest value, and boxes in single precision, rounded outward. Both give distances that are never too long: coordinates
+# are off by half a step at most, and every bound is compared with a limit that allows for rounding (`limit_for`).
+# Only places that pass are looked up in full precision, so groups are those of a full scan.
 
 WIDTH = 32
+LARGEST_SCALED = 41  # exponent of two: squares neither overflow in single precision nor vanish
+OUTWARD = 2.0**-23  # more than half a unit in the last place, in single precision
+HALF_A_STEP = 0.5001  # with the rounding of code · step, which is at most 255 steps
+
+
+Bound: TypeAlias = np.float32 | float
 
 
 class NearestIndex(NamedTuple):
-    """Places by leaf, leaves' boxes by branch, branches' boxes in a list padded to whole blocks."""
+    """Place p is in slot p % WIDTH of leaf p // WIDTH; leaves' boxes by branch, branches' boxes in padded blocks."""
 
-    coordinates: Floats  # leaf × attribute × slot; NaN where nobody is left
-    place: Whole  # leaf × slot
-    leaf_boxes: Floats  # branch × (low, high) × attribute × leaf; empty boxes are (inf, -inf)
-    branch_boxes: Floats  # block × (low, high) × attribute × branch
-    position: Whole  # place → leaf · WIDTH + slot, -1 once nobody is left
-    scratch: Floats  # three rows of WIDTH distances
-    found_bound: Floats  # scratch: leaves worth a visit
+    codes: Bytes  # leaf × attribute × slot; an empty slot repeats another of its leaf
+    frames: Singles  # leaf × (lowest, step) × attribute
+    leaf_boxes: Singles  # branch × (low, high) × attribute × leaf; empty boxes are (inf, -inf)
+    branch_boxes: Singles  # block × (low, high) × attribute × branch
+    scratch: Singles  # two rows of WIDTH distances
+    reach: Singles  # scratch: the point searched from, rounded down and up
+    found_bound: Singles  # scratch: leaves worth a visit
     found_leaf: Whole
 
 
-def by_attribute(rows: Floats, slots: Whole, blocks: int) -> Floats:
-    """Rows put into their slots, as block × attribute × slot; slots without a row are NaN."""
-    padded = np.full((blocks * WIDTH, rows.shape[1]), np.nan)
-    padded[slots] = rows
-    return np.ascontiguousarray(padded.reshape(blocks, WIDTH, rows.shape[1]).transpose(0, 2, 1))
+@compiled_inline
+def limit_for(squared: float, attributes: int) -> np.float32:
+    """What a bound in single precision does not exceed if the distance does not exceed `squared`."""
+    return np.float32(squared * (1.0 + (attributes + 8) * OUTWARD) + 1e-36)
 
 
-def build_nearest(points: Floats, alive: Whole) -> NearestIndex:
-    """Index the places `alive`, rows of `points`."""
-    order = kd_order(points, alive, WIDTH)
+def rearranged(points: Floats, places: CellPlaces) -> tuple[Floats, CellPlaces]:
+    """The places where somebody is left, numbered anew: those that a search reads together stand together."""
+    order = kd_order(points, np.flatnonzero(places.head < places.end), WIDTH)
+    sizes = (places.end - places.head)[order]
+    end = np.cumsum(sizes)
+    head = end - sizes
+    queue = places.queue[np.repeat(places.head[order] - head, sizes) + np.arange(len(sizes) and end[-1])]
+    return points[order], CellPlaces(places.first[order], queue, head, end)
+
+
+def build_nearest(points: Floats) -> NearestIndex:
+    """Index the places, rows of `points`, in the order of `rearranged`."""
     attributes = points.shape[1]
-    leaves = -(-len(order) // WIDTH)
+    leaves = -(-len(points) // WIDTH)
     branches = -(-leaves // WIDTH)
-    blocks = -(-branches // WIDTH)
-    slots = np.arange(len(order))
-    coordinates = by_attribute(points[order], slots, leaves)
-    place = np.full(leaves * WIDTH, -1)
-    place[slots] = order
-    position = np.full(len(points), -1)
-    position[order] = slots
-    # fmin and fmax pass over the NaN of unused slots. Boxes nobody is in stay (inf, -inf).
-    leaf_boxes = _empty_boxes(branches, attributes)
-    leaf, inside = np.arange(leaves) // WIDTH, np.arange(leaves) % WIDTH
-    leaf_boxes[leaf, 0, :, inside] = np.fmin.reduce(coordinates, axis=2)
-    leaf_boxes[leaf, 1, :, inside] = np.fmax.reduce(coordinates, axis=2)
-    branch_boxes = _empty_boxes(blocks, attributes)
-    branch, inside = np.arange(branches) // WIDTH, np.arange(branches) % WIDTH
-    branch_boxes[branch, 0, :, inside] = leaf_boxes[:, 0].min(axis=2)
-    branch_boxes[branch, 1, :, inside] = leaf_boxes[:, 1].max(axis=2)
-    return NearestIndex(
-        coordinates=coordinates,
-        place=place.reshape(leaves, WIDTH),
-        leaf_boxes=leaf_boxes,
-        branch_boxes=branch_boxes,
-        position=position,
-        scratch=np.empty((3, WIDTH)),
-        found_bound=np.empty(branches * WIDTH + 1),
+    index = NearestIndex(
+        codes=np.empty((leaves, attributes, WIDTH), np.uint8),
+        frames=np.empty((leaves, 2, attributes), np.float32),
+        leaf_boxes=_empty_boxes(branches, attributes),
+        branch_boxes=_empty_boxes(-(-branches // WIDTH), attributes),
+        scratch=np.empty((2, WIDTH), np.float32),
+        reach=np.empty((2, attributes), np.float32),
+        found_bound=np.empty(branches * WIDTH + 1, np.float32),
         found_leaf=np.empty(branches * WIDTH + 1, np.int64),
     )
+    _encode(index, points)
+    return index
 
 
-def _empty_boxes(groups: int, attributes: int) -> Floats:
-    boxes = np.full((groups, 2, attributes, WIDTH), np.inf)
+def _empty_boxes(groups: int, attributes: int) -> Singles:
+    boxes = np.full((groups, 2, attributes, WIDTH), np.inf, np.float32)
     boxes[:, 1] = -np.inf
     return boxes
 
 
 @compiled
-def _fit_leaf(index: NearestIndex, leaf: int, j: int) -> None:
-    """Attribute j of the leaf's box, around the places left in it; comparisons with NaN are false."""
-    block, box, at = index.coordinates, index.leaf_boxes, leaf % WIDTH
-    low, high = np.inf, -np.inf
-    for t in range(block.shape[2]):
-        value = block[leaf, j, t]
-        low = value if value < low else low
-        high = value if value > high else high
-    box[leaf // WIDTH, 0, j, at] = low
-    box[leaf // WIDTH, 1, j, at] = high
+def _encode(index: NearestIndex, points: Floats) -> None:
+    codes, frames = index.codes, index.frames
+    for leaf in range(len(codes)):
+        first, stop = leaf * WIDTH, min(leaf * WIDTH + WIDTH, len(points))
+        for j in range(points.shape[1]):
+            low, high = np.inf, -np.inf
+            for p in range(first, stop):
+                low, high = min(low, points[p, j]), max(high, points[p, j])
+            frames[leaf, 0, j] = round_down(low)
+            frames[leaf, 1, j] = np.float32((high - frames[leaf, 0, j]) * (1.0 / 254.9) + 1e-30)
+            for slot in range(codes.shape[2]):
+                value = points[min(first + slot, stop - 1), j]
+                codes[leaf, j, slot] = np.uint8((value - frames[leaf, 0, j]) / frames[leaf, 1, j] + 0.5)
+        _fit(index, leaf, True)
+
+
+@compiled_inline
+def round_down(value: float) -> np.float32:
+    return np.float32(value - abs(value) * OUTWARD)
+
+
+@compiled_for_finite
+def _fit(index: NearestIndex, leaf: int, anybody: bool) -> None:
+    """The boxes of a leaf and of its branch, around the places left."""
+    branch, at = leaf // WIDTH, leaf % WIDTH
+    inner, outer = index.leaf_boxes[branch], index.branch_boxes[branch // WIDTH]
+    for j in range(index.codes.shape[1]):
+        least, most = np.uint8(255), np.uint8(0)
+        for t in range(index.codes.shape[2]):
+            code = index.codes[leaf, j, t]
+            least = code if code < least else least
+            most = code if code > most else most
+        lowest, step = np.float64(index.frames[leaf, 0, j]), np.float64(index.frames[leaf, 1, j])
+        low = round_down(lowest + (least - HALF_A_STEP) * step) if anybody else np.float32(np.inf)
+        high = -round_down(-lowest - (most + HALF_A_STEP) * step) if anybody else np.float32(-np.inf)
+        if low != inner[0, j, at] or high != inner[1, j, at]:
+            inner[0, j, at], inner[1, j, at] = low, high
+            for t in range(inner.shape[2]):
+                low = inner[0, j, t] if inner[0, j, t] < low else low
+                high = inner[1, j, t] if inner[1, j, t] > high else high
+            outer[0, j, branch % WIDTH], outer[1, j, branch % WIDTH] = low, high
 
 
 @compiled
-def _fit_branch(index: NearestIndex, branch: int, j: int) -> None:
-    boxes, box, at = index.leaf_boxes, index.branch_boxes, branch % WIDTH
-    low, high = np.inf, -np.inf
-    for t in range(boxes.shape[3]):
-        low = min(low, boxes[branch, 0, j, t])
-        high = max(high, boxes[branch, 1, j, t])
-    box[branch // WIDTH, 0, j, at] = low
-    box[branch // WIDTH, 1, j, at] = high
-
-
-@compiled
-def remove_from_nearest(index: NearestIndex, place: int) -> None:
+def remove_from_nearest(index: NearestIndex, places: CellPlaces, place: int) -> None:
     """Nobody is left at this place; the boxes around it shrink to those who are."""
-    leaf, slot = index.position[place] // WIDTH, index.position[place] % WIDTH
-    branch = leaf // WIDTH
-    for j in range(index.coordinates.shape[1]):
-        value = index.coordinates[leaf, j, slot]
-        index.coordinates[leaf, j, slot] = np.nan
-        box = index.leaf_boxes[branch, :, j, leaf % WIDTH]
-        if box[0] == value or box[1] == value:
-            _fit_leaf(index, leaf, j)
-            around = index.branch_boxes[branch // WIDTH, :, j, branch % WIDTH]
-            if around[0] == value or around[1] == value:
-                _fit_branch(index, branch, j)
-    index.position[place] = -1
+    leaf = place // WIDTH
+    for other in range(leaf * WIDTH, min(leaf * WIDTH + WIDTH, len(places.head))):
+        if places.head[other] < places.end[other]:
+            for slot in range(place % WIDTH, WIDTH):
+                if leaf * WIDTH + slot == place or leaf * WIDTH + slot >= len(places.head):
+                    for j in range(index.codes.shape[1]):
+                        index.codes[leaf, j, slot] = index.codes[leaf, j, other % WIDTH]
+            _fit(index, leaf, True)
+            return
+    _fit(index, leaf, False)

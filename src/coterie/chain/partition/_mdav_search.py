@@ -8,14 +8,16 @@ import numpy as np
 
 from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.chain.partition._mdav_index import (
+    HALF_A_STEP,
+    OUTWARD,
     WIDTH,
+    Bound,
     CellPlaces,
     NearestIndex,
-    box_distances,
-    by_attribute,
-    squared_distances,
+    limit_for,
+    round_down,
 )
-from coterie.schema.arrays import Floats, Whole
+from coterie.schema.arrays import Floats, Singles, Whole
 
 # The k-1 nearest so far, as a max-heap on (squared distance, record number): the worst one is at the top.
 #
@@ -69,85 +71,131 @@ _ROUNDS = (0.125, 0.25, 0.5, 1.0)
 
 
 @compiled_inline
-def _any_up_to(values: Floats, limit: float) -> bool:
-    least = np.inf
-    for t in range(len(values)):
-        least = values[t] if values[t] < least else least
-    return least <= limit
+def _box_distances(boxes: Singles, group: int, reach: Singles, out: Singles) -> None:
+    """At most Σ (gap between at_j and the box)² for every slot of the group; inf for an empty box (inf, -inf)."""
+    _, _, attributes, width = boxes.shape
+    for t in range(width):
+        out[t] = 0.0
+    for j in range(attributes):
+        down, up = reach[0, j], reach[1, j]
+        for t in range(width):
+            below = boxes[group, 0, j, t] - up
+            above = down - boxes[group, 1, j, t]
+            gap = below if below > above else above
+            gap = gap if gap > np.float32(0.0) else np.float32(0.0)
+            out[t] += gap * gap
 
 
 @compiled
-def _visit_leaf(
+def _visit_leaves(
     index: NearestIndex,
-    leaf: int,
-    at: Floats,
+    found: int,
+    inner: Bound,
+    outer: Bound,
+    points: Floats,
+    leader: int,
     places: CellPlaces,
     distances: Floats,
     records: Whole,
     chosen: Whole,
 ) -> None:
-    near = index.scratch[2]
-    squared_distances(index.coordinates[leaf], at, near)
-    if not _any_up_to(near, distances[0]):
-        return
-    for slot in range(len(near)):
-        if near[slot] <= distances[0]:
-            p = index.place[leaf, slot]
-            for i in range(places.head[p], places.end[p]):
-                record = places.queue[i]
-                if not is_before(near[slot], record, distances[0], records[0]):
+    """Look into the leaves found whose bounds lie above `inner`, up to `outer`. One call for many: calls cost as much."""
+    codes, frames, near = index.codes, index.frames, index.scratch[1]
+    attributes, width = codes.shape[1], codes.shape[2]
+    limit = limit_for(distances[0], attributes)
+    for i in range(found):
+        if not (inner < index.found_bound[i] <= outer and index.found_bound[i] <= limit):
+            continue
+        leaf = index.found_leaf[i]
+        for t in range(width):
+            near[t] = 0.0
+        for j in range(attributes):
+            step = frames[leaf, 1, j]
+            offset = np.float32(frames[leaf, 0, j] - points[leader, j])
+            slack = np.float32(HALF_A_STEP * step + 2.0 * OUTWARD * abs(offset))
+            for t in range(width):
+                gap = abs(np.float32(codes[leaf, j, t]) * step + offset) - slack
+                gap = gap if gap > np.float32(0.0) else np.float32(0.0)
+                near[t] += gap * gap
+        count = 0
+        for t in range(width):
+            count += near[t] <= limit
+        if count == 0:
+            continue
+        for slot in range(width):
+            p = leaf * WIDTH + slot
+            if near[slot] > limit or p >= len(places.head) or places.head[p] == places.end[p]:
+                continue
+            distance = 0.0
+            for j in range(attributes):  # from left to right, as a full scan adds
+                gap = points[p, j] - points[leader, j]
+                distance += gap * gap
+            if distance > distances[0]:
+                continue
+            for position in range(places.head[p], places.end[p]):
+                record = places.queue[position]
+                if not is_before(distance, record, distances[0], records[0]):
                     break
-                replace_worst(distances, records, chosen, near[slot], record, p)
+                replace_worst(distances, records, chosen, distance, record, p)
+            limit = limit_for(distances[0], attributes)
 
 
 @compiled
-def _collect_leaves(index: NearestIndex, at: Floats, home: int, worst: float) -> int:
-    """List the leaves outside the branch `home` whose boxes come as near as `worst`; returns how many."""
+def _collect_leaves(index: NearestIndex, home: int, limit: Bound) -> int:
+    """List the leaves outside the branch `home` whose boxes come as near as `limit`; returns how many."""
     branch_bounds, leaf_bounds = index.scratch[0], index.scratch[1]
     found = 0
     for block in range(len(index.branch_boxes)):
-        box_distances(index.branch_boxes[block], at, branch_bounds)
+        _box_distances(index.branch_boxes, block, index.reach, branch_bounds)
         for b in range(len(branch_bounds)):
             branch = block * WIDTH + b
-            if branch_bounds[b] <= worst and branch_bounds[b] < np.inf and branch != home:
-                box_distances(index.leaf_boxes[branch], at, leaf_bounds)
-                for t in range(len(leaf_bounds)):
-                    # Written always, kept only if near: cheaper than a branch nobody can predict.
-                    index.found_bound[found] = leaf_bounds[t]
-                    index.found_leaf[found] = branch * WIDTH + t
-                    found += leaf_bounds[t] <= worst
+            if branch_bounds[b] <= limit and branch_bounds[b] < np.inf and branch != home:
+                found = _add_branch(index, branch, found, limit, leaf_bounds)
+    return found
+
+
+@compiled_inline
+def _add_branch(index: NearestIndex, branch: int, found: int, limit: Bound, bounds: Singles) -> int:
+    """List the leaves of a branch behind the `found` first ones."""
+    _box_distances(index.leaf_boxes, branch, index.reach, bounds)
+    for t in range(len(bounds)):
+        # Written always, kept only if near: cheaper than a branch nobody can predict.
+        index.found_bound[found] = bounds[t]
+        index.found_leaf[found] = branch * WIDTH + t
+        found += bounds[t] <= limit and bounds[t] < np.inf
     return found
 
 
 @compiled
 def find_nearest(
     index: NearestIndex,
+    points: Floats,
     leader: int,
-    at: Floats,
     places: CellPlaces,
     distances: Floats,
     records: Whole,
     chosen: Whole,
 ) -> None:
-    """Fill the (cleared) heap with the records nearest to `at`, the coordinates of place `leader`."""
-    home = index.position[leader] // WIDTH
-    first = home // WIDTH * WIDTH
+    """Fill the (cleared) heap with the records nearest to the place `leader`."""
+    attributes = points.shape[1]
+    for j in range(attributes):
+        index.reach[0, j], index.reach[1, j] = round_down(points[leader, j]), -round_down(-points[leader, j])
     # The leader's own leaf and branch first: they give a bound that prunes most of the others.
-    _visit_leaf(index, home, at, places, distances, records, chosen)
-    box_distances(index.leaf_boxes[home // WIDTH], at, index.scratch[1])
-    for t in range(WIDTH):
-        if index.scratch[1, t] <= distances[0] and index.scratch[1, t] < np.inf and first + t != home:
-            _visit_leaf(index, first + t, at, places, distances, records, chosen)
-    found = _collect_leaves(index, at, home // WIDTH, distances[0])
+    home = leader // WIDTH
+    index.found_bound[0], index.found_leaf[0] = 0.0, home
+    _visit_leaves(index, 1, -1.0, 0.0, points, leader, places, distances, records, chosen)
+    found = _add_branch(index, home // WIDTH, 0, limit_for(distances[0], attributes), index.scratch[0])
+    for i in range(found):
+        if index.found_leaf[i] == home:
+            index.found_bound[i] = np.inf
+    _visit_leaves(index, found, -1.0, 1e38, points, leader, places, distances, records, chosen)
     # Rounds of widening reach; each leaf is visited in one of them, or in none.
-    reach = distances[0]
-    inner = -1.0
+    limit = limit_for(distances[0], attributes)
+    found = _collect_leaves(index, home // WIDTH, limit)
+    inner: Bound = -1.0
     for share in _ROUNDS:
-        outer = reach * share
-        for i in range(found):
-            bound = index.found_bound[i]
-            if inner < bound <= outer and bound <= distances[0]:
-                _visit_leaf(index, index.found_leaf[i], at, places, distances, records, chosen)
+        outer = limit * share
+        _visit_leaves(index, found, inner, outer, points, leader, places, distances, records, chosen)
         inner = outer
 
 
@@ -178,39 +226,39 @@ class FarthestIndex(NamedTuple):
     stop: Whole  # cone → one past its last block
     cone_top: Floats  # cone → largest norm left, -1 if none
     cone_of: Whole  # block → cone
-    position: Whole  # place → block · WIDTH + slot
+    position: Whole  # place → block · WIDTH + slot, -1 once nobody is left
     slopes: Floats  # scratch: 2c of every cone
     bounds: Floats  # scratch: the bound of every cone
     far: Floats  # scratch, WIDTH distances
 
 
-def build_farthest(points: Floats, alive: Whole, centre: Floats) -> FarthestIndex:
-    """Index the places `alive`, rows of `points`. Any centre is correct; their centroid prunes best."""
-    gaps = points[alive] - centre
+def build_farthest(points: Floats, centre: Floats) -> FarthestIndex:
+    """Index the places, rows of `points`. Any centre is correct; their centroid prunes best."""
+    gaps = points - centre
     squares = gaps * gaps
     norms = np.sqrt(squares.sum(axis=1))
-    signs = min(points.shape[1], _MOST_SIGNS, max(len(alive) // (4 * WIDTH), 1).bit_length() - 1)
+    signs = min(points.shape[1], _MOST_SIGNS, max(len(points) // (4 * WIDTH), 1).bit_length() - 1)
     signed = np.argsort(-squares.sum(axis=0), kind="stable")[:signs]
     cone = (gaps[:, signed] >= 0.0) @ (1 << np.arange(signs))
     order = np.lexsort((-norms, cone))
-    alive, cone = alive[order], cone[order]
+    cone = cone[order]
     sizes = np.bincount(cone, minlength=1 << signs)
     stop = np.cumsum(-(-sizes // WIDTH))
     first = stop - -(-sizes // WIDTH)
     blocks = int(stop[-1])
-    rank = np.arange(len(alive)) - (np.cumsum(sizes) - sizes)[cone]
+    rank = np.arange(len(points)) - (np.cumsum(sizes) - sizes)[cone]
     slots = first[cone] * WIDTH + rank
     place = np.full(blocks * WIDTH, -1)
-    place[slots] = alive
+    place[slots] = order
     slot_norms = np.full(blocks * WIDTH, -1.0)
     slot_norms[slots] = norms[order]
-    position = np.full(len(points), -1)
-    position[alive] = slots
+    position = np.empty(len(points), np.int64)
+    position[order] = slots
     top = slot_norms[::WIDTH].copy()
     return FarthestIndex(
         centre=centre.copy(),
         signed=signed,
-        coordinates=by_attribute(points[alive], slots, blocks),
+        coordinates=by_attribute(points[order], slots, blocks),
         place=place.reshape(blocks, WIDTH),
         norms=slot_norms.reshape(blocks, WIDTH),
         top=top,
@@ -225,9 +273,30 @@ def build_farthest(points: Floats, alive: Whole, centre: Floats) -> FarthestInde
     )
 
 
+def by_attribute(rows: Floats, slots: Whole, blocks: int) -> Floats:
+    """Rows put into their slots, as block × attribute × slot; slots without a row are NaN."""
+    padded = np.full((blocks * WIDTH, rows.shape[1]), np.nan)
+    padded[slots] = rows
+    return np.ascontiguousarray(padded.reshape(blocks, WIDTH, rows.shape[1]).transpose(0, 2, 1))
+
+
+@compiled
+def squared_distances(block: Floats, at: Floats, out: Floats) -> None:
+    """Σ (x_j - at_j)² for every slot; NaN for an empty one."""
+    attributes, width = block.shape
+    for t in range(width):
+        out[t] = 0.0
+    for j in range(attributes):
+        centre = at[j]
+        for t in range(width):
+            gap = block[j, t] - centre
+            out[t] += gap * gap
+
+
 @compiled
 def remove_from_farthest(index: FarthestIndex, place: int) -> None:
     block, slot = index.position[place] // WIDTH, index.position[place] % WIDTH
+    index.position[place] = -1
     for j in range(index.coordinates.shape[1]):
         index.coordinates[block, j, slot] = np.nan
     index.norms[block, slot] = -1.0

@@ -97,6 +97,8 @@ class ClusterSummary:
 
 def mean(summary: ClusterSummary) -> Floats:
     """Soria-Comas et al., §3.1: the arithmetic mean of the cluster."""
+    if summary.whole is not None and summary.whole.largest == 1:
+        return summary.total
     return summary.total / summary.size
 
 

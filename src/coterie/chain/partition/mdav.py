@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_index import (
+    LARGEST_SCALED,
     CellPlaces,
     NearestIndex,
     add_row,
@@ -15,6 +16,7 @@ from coterie.chain.partition._mdav_index import (
     check_group_size,
     check_points,
     find_places,
+    rearranged,
     remove_from_nearest,
     sum_rows,
 )
@@ -223,7 +225,7 @@ def form_groups(
         places.head[leader] += 1
         if k > 1:
             clear(distances, records, chosen[: k - 1])
-            find_nearest(nearest, leader, points[leader], places, distances, records, chosen[: k - 1])
+            find_nearest(nearest, points, leader, places, distances, records, chosen[: k - 1])
             for t in range(k - 1):
                 labels[records[t]] = progress[2]
                 places.head[chosen[t]] += 1
@@ -231,8 +233,8 @@ def form_groups(
             p = int(chosen[t])
             add_row(sums, points[p], -1.0)
             # A place chosen several times is empty at its first turn already.
-            if places.head[p] == places.end[p] and nearest.position[p] >= 0:
-                remove_from_nearest(nearest, p)
+            if places.head[p] == places.end[p] and farthest.position[p] >= 0:
+                remove_from_nearest(nearest, places, p)
                 remove_from_farthest(farthest, p)
                 progress[1] -= 1
         progress[0] -= k
@@ -262,16 +264,17 @@ def mdav(points: Floats, k: int) -> Clustering:
     """Groups of at least k records, by Euclidean distance in the given coordinates. Exact, by two indexes."""
     matrix = check_points(points)
     k = check_group_size(k, len(matrix))
+    # A power of two: distances keep their order, to the last bit.
+    matrix *= 2.0 ** min(LARGEST_SCALED - int(np.frexp(np.abs(matrix).max())[1]), 1000)
     places = find_places(matrix.view(np.uint64))
     rows = matrix[places.first]
     sums = sum_rows(matrix)
     labels = np.empty(len(matrix), np.int32)
     progress = np.array([len(matrix), len(rows), 0])
     while progress[0] >= 2 * k:
-        alive = np.flatnonzero(places.head < places.end)
-        centroid = sums[0] / progress[0]
-        nearest, farthest = build_nearest(rows, alive), build_farthest(rows, alive, centroid)
-        enough = int(_REBUILD_BELOW * len(alive)) if len(alive) > _SMALLEST_REBUILT else -1
+        rows, places = rearranged(rows, places)
+        nearest, farthest = build_nearest(rows), build_farthest(rows, sums[0] / progress[0])
+        enough = int(_REBUILD_BELOW * len(rows)) if len(rows) > _SMALLEST_REBUILT else -1
         form_groups(rows, places, nearest, farthest, sums, labels, progress, enough, k)
     left = [places.queue[head:end] for head, end in zip(places.head, places.end, strict=True) if head < end]
     labels[np.concatenate(left)] = progress[2]

@@ -34,7 +34,7 @@ from coterie.table.columns.column import CategoryColumn, Column
 #
 # Clusters are cut from the order of (key, record number), k at a time, the last with the remainder. A piece holds whole
 # clusters, so that a cluster's statistics are added up in record order by one worker, to the last bit the same whatever the
-# engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.sorting.)
+# engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.ranking.)
 
 
 @dataclass(frozen=True, slots=True)

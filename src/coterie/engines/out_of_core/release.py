@@ -38,7 +38,7 @@ from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.attributes import Attribute, Role, Schema, Source
+from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.schema.exact import Number, as_text
 from coterie.table.hidden_files import write_whole
 from coterie.table.memory_limit import parse_memory, room_for_work
@@ -114,10 +114,6 @@ def protect_file(
     check_options(recipe, schema, rows, target)
     refuse_together(schema)
     seed = None if seed is None else whole_seed(seed)
-    if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
-        raise ParameterError(
-            "Private bounds are found in memory only.", "Declare bounds, or run without a limit."
-        )
     limit = parse_memory(memory)
     warm_up()
     room = room_for_work(limit)

@@ -32,9 +32,16 @@ from coterie.engines.buckets import (
     by_bucket,
 )
 from coterie.engines.out_of_core.chain import content, filled_like
-from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns, sliced, stored_kind
+from coterie.engines.spark.chunks import (
+    Batches,
+    Chunks,
+    ReleasedRows,
+    RowChunk,
+    kept_columns,
+    sliced,
+    stored_kind,
+)
 from coterie.engines.spark.faults import faults_in_words
-from coterie.engines.spark.rows import ReleasedRows
 from coterie.errors import DataError
 from coterie.methods.grouping import Grouping
 from coterie.schema.arrays import Floats

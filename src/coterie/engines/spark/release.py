@@ -29,10 +29,9 @@ from coterie.engines.out_of_core.chain import (
     piece_values,
     sampler_from,
 )
-from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, columns_used, kept_columns
+from coterie.engines.spark.chunks import Batches, Chunks, ReleasedRows, RowChunk, columns_used, kept_columns
 from coterie.engines.spark.faults import told
 from coterie.engines.spark.ranking import Release, SparkRanking
-from coterie.engines.spark.rows import ReleasedRows
 from coterie.engines.spark.session import FILE, INDEX
 from coterie.engines.spark.whole_table import SparkRecords, SparkRows
 from coterie.engines.whole_table import (
@@ -47,7 +46,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
-from coterie.schema.attributes import Schema, Source, check_names
+from coterie.schema.attributes import Schema, check_names
 from coterie.schema.exact import Number
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns.column import Column
@@ -152,10 +151,6 @@ def _likes(frame: Any, schema: Schema) -> tuple[Column, ...]:
     kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in columns_used(schema)}
     likes = []
     for attribute in schema.protected:
-        if attribute.domain is not None and attribute.domain.source is Source.DP:
-            raise ParameterError(
-                "Private bounds are found in memory only.", "Declare bounds, or run on a sample."
-            )
         if attribute.ranked_by_frequency:
             raise ParameterError(
                 f"'{attribute.name}' is ordered by frequency, which needs the whole column.",

@@ -22,8 +22,7 @@ from coterie.chain.synthesis.tables import Binning
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn
 from coterie.engines.buckets import Fields
 from coterie.engines.out_of_core.chain import SamplerAt, filled_like
-from coterie.engines.spark.chunks import Batches, Chunks, RowChunk, kept_columns
-from coterie.engines.spark.rows import ReleasedRows
+from coterie.engines.spark.chunks import Batches, Chunks, ReleasedRows, RowChunk, kept_columns
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
 

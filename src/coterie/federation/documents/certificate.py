@@ -305,7 +305,8 @@ def require_own(certificate: Certificate, study: Study, owner: str, rows: int | 
         raise _wrong(f"the part of {owner} is not signed by it")
     said = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
     if said != (study.method, as_text(study.charge(owner)), study.part_k, rows):
-        raise _wrong(f"the part of {owner} is not what the study asked for")
+        asked = "what the study asked for (method, epsilon, k, number of rows)"
+        raise _wrong(f"the part of {owner} is not {asked}")
 
 
 def _wrong(reason: str) -> CertificateError:

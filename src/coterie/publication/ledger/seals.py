@@ -58,10 +58,6 @@ def decoded(contents: Iterable[tuple[str, str]], after: int = 0) -> Iterator[tup
         yield event, seal
 
 
-def verified(rows: Iterable[Row], after: int = 0, last: str = GENESIS) -> Iterator[tuple[Event, str]]:
-    return decoded(sealed(rows, after, last), after)
-
-
 def first_broken(rows: Iterable[Row], last: str) -> int | None:
     """The number of the first line of a sealed diary that does not fit the one before it, or None."""
     for expected, (number, content, claimed) in enumerate(rows, start=1):

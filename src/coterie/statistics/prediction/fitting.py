@@ -13,12 +13,6 @@ from numpy.typing import NDArray
 from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.joint import inverse_of
 
-# The nearest counts with given sums: none negative, and rounded to whole ones that have the same sums.
-#
-# Minimise Σ(x − z)² with x between limits and given sums over several families of classes. The solution is z − Σ cuts, cut
-# at the limits, one cut per class. The cuts of one family are exact if the others stand, and all are gone through until sums
-# agree (block coordinate ascent on the dual).
-
 _SWEEPS = 60
 _MET = 0.05  # of one record: how far sums may be off before counts are rounded
 _MISSED = 20.0  # what a sum that is off by one costs, against a count that is
@@ -91,7 +85,7 @@ def nearest(
     high: Floats | float = np.inf,
     met: float = _MET,
 ) -> Floats:
-    """Between the limits, with the families' sums; without any family, cut at the limits."""
+    """argmin Σ(x − noisy)² between the limits with the families' sums: one cut per class, each exact if the others stand."""
     cuts = [np.zeros(len(family.sums)) for family in families]
     away, found = np.zeros_like(noisy), np.clip(noisy, low, high)  # away: Σ cuts
     for _ in range(_SWEEPS if len(families) > 1 else len(families)):

@@ -21,7 +21,7 @@ from coterie.errors import SchemaError
 from coterie.schema.exact import float_up
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid
 from coterie.statistics.specification.filters import Filter, filter_text, number_text
-from coterie.statistics.specification.groups import LargeTable
+from coterie.statistics.specification.large_table import LargeTable
 from coterie.statistics.specification.specification import Neighbours
 
 _UP = 1.0 + 2.0**-50  # doubles are rounded somewhere in these formulas: only ever upwards

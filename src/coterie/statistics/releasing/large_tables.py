@@ -30,7 +30,7 @@ from coterie.statistics.releasing.nearest_table import (
 )
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.groups import LargeTable
+from coterie.statistics.specification.large_table import LargeTable
 from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
 _MANY = 50  # draws whose sum is as good as normal

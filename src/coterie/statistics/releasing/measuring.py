@@ -24,80 +24,26 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import DataError
-from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Attribute, Schema
+from coterie.schema.arrays import Floats
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import float_up
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
 from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.noise_model import Family, KeyThreshold, from_uniform, key_threshold
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
+from coterie.statistics.releasing.cell_counts import count_cells
 from coterie.statistics.releasing.records import (
     Kinds,
-    LabelCodes,
     People,
     RecordSource,
-    Typed,
-    label_number,
     typed,
 )
-from coterie.statistics.specification.asked_values import MISSING, asked_values, resolved
-from coterie.statistics.specification.filters import Between, Filter, OneOf, Value
-from coterie.statistics.specification.groups import GroupValue, LargeTable, every_condition
+from coterie.statistics.specification.asked_values import asked_values
+from coterie.statistics.specification.filters import Filter, Value
+from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Neighbours, Specification
 from coterie.table.units import KEY_WORDS, bounded_units
-
-# The records of a large table, counted cell by cell.
-
-
-def count_cells(table: LargeTable, people: People, chosen: NDArray[np.bool_], schema: Schema) -> Whole:
-    """How many of the chosen records lie in each cell, the last axis fastest."""
-    place = np.zeros(people.records, dtype=np.int64)
-    inside = chosen.copy()
-    for axis, rest in zip(table.axes, table.rest, strict=True):
-        here = _places(people.columns[axis[0].column], axis, schema[axis[0].column], schema)
-        if rest:
-            here = np.where(here < 0, len(axis), here)
-        inside &= here >= 0
-        place = place * (len(axis) + rest) + here
-    if table.complete and not np.array_equal(inside, chosen):
-        raise DataError(
-            "Groups declared complete miss some records.",
-            "Add the missing values to `by` or `bins`, or drop `complete`.",
-        )
-    return np.bincount(place[inside], minlength=table.everyone).astype(np.int64)
-
-
-def _places(column: Typed, axis: tuple[GroupValue, ...], attribute: Attribute, schema: Schema) -> Whole:
-    """Of each record the place of its value on the axis; -1 if it has another one, or none."""
-    (_, first), *_ = axis[0].where.conditions
-    if isinstance(first, Between):
-        edges = [one.where.conditions[0][1] for one in axis]
-        bounds = np.array([*(e.start for e in edges), edges[-1].below])  # type: ignore[union-attr]
-        if not isinstance(column, LabelCodes):
-            return _bins(column, bounds)
-        numbers = np.array([*map(label_number, column.labels), None], dtype=np.float64)
-        return _bins(numbers, bounds)[column.codes]
-    meant = [resolved(one.where.conditions[0][1], attribute, schema) for one in axis]
-    values = [one.values[0] for one in meant if isinstance(one, OneOf)]
-    if isinstance(column, LabelCodes):
-        known = {value: place for place, value in enumerate(values)}
-        of_code = np.array([known.get(label, -1) for label in column.labels] + [-1])
-        found = of_code[column.codes]
-        return np.where(column.missing, known.get(MISSING, -1), found).astype(np.int64)
-    gap = values.index(MISSING) if MISSING in values else -1
-    listed = np.array([np.inf if value == MISSING else float(value) for value in values])
-    order = np.argsort(listed, kind="stable")
-    at = np.minimum(np.searchsorted(listed[order], column), len(listed) - 1)
-    found = np.where(listed[order][at] == column, order[at], -1)
-    return np.where(np.isnan(column), gap, found).astype(np.int64)
-
-
-def _bins(numbers: NDArray[np.float64], bounds: NDArray[np.float64]) -> Whole:
-    found = np.searchsorted(bounds, numbers, "right").astype(np.int64) - 1
-    found[~(numbers < bounds[-1])] = -1  # beyond the last, or no number
-    return found
-
 
 # One number, the rows of a joint measurement, the counts of candidates or of a large table, the counts of private keys.
 Exact = int | list[int] | NDArray[np.int64] | dict[str, int]

@@ -24,7 +24,7 @@ from coterie.statistics.prediction.fitting import FixedSums, connected, nearest,
 from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.filters import Axis, Between, Condition, Filter, OneOf
-from coterie.statistics.specification.groups import LargeTable
+from coterie.statistics.specification.large_table import LargeTable
 
 Axes = tuple[int, ...]
 Levels = tuple[int, ...]  # along each axis: 0 is all of it, the last every value

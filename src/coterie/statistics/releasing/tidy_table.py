@@ -27,7 +27,7 @@ from coterie.statistics.releasing.large_tables import ReleasedTable
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.filters import Between, Condition, number_text
 from coterie.statistics.specification.groups import ALL as TOTAL
-from coterie.statistics.specification.groups import every_condition
+from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 
 ENDINGS = (".csv", ".json", ".parquet", ".arrow")

@@ -13,7 +13,7 @@ from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.specification.asked_values import asked_labels, resolved
 from coterie.statistics.specification.equations import in_order, names_in
 from coterie.statistics.specification.filters import Between, Filter, OneOf, Value, reachable
-from coterie.statistics.specification.groups import every_condition
+from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import (
     Neighbours,
     Notion,

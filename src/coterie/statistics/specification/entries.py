@@ -22,13 +22,8 @@ from coterie.statistics.specification.fields import (
     positive_of,
 )
 from coterie.statistics.specification.filters import Between, Filter, label_text, read_filter
-from coterie.statistics.specification.groups import (
-    StatisticGroup,
-    axes_of,
-    groups_of,
-    large_table,
-    private_key,
-)
+from coterie.statistics.specification.groups import StatisticGroup, axes_of, groups_of, private_key
+from coterie.statistics.specification.large_table import large_table
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
 from coterie.statistics.specification.specification import (

@@ -286,8 +286,7 @@ def _separated(kind: int, group: frozenset[int]) -> list[int]:
 
 # The cells into which filters cut the records: a product of columns, each cut where some condition changes its answer.
 #
-# All counts and sums that filters ask for are sums over cells, and one record lies in one cell: that is all that
-# composition and reconstruction need to know.
+# All counts and sums that filters ask for are sums over cells, and one record lies in one cell.
 
 MOST_CELLS = 1 << 20
 

@@ -29,7 +29,7 @@ from coterie.statistics.specification.filters import EVERYONE, Filter
 from coterie.statistics.specification.shape import ValueShape
 
 if TYPE_CHECKING:
-    from coterie.statistics.specification.groups import LargeTable
+    from coterie.statistics.specification.large_table import LargeTable
 
 
 class StatisticKind(StrEnum):

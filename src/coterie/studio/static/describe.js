@@ -64,13 +64,19 @@ if (filter) {
     const by = event.submitter;
     line.then(() => event.target.requestSubmit(by));
   });
-  window.addEventListener("pagehide", () => { if (pending && !leaving) navigator.sendBeacon(form.action, content()); });
+  window.addEventListener("pagehide", () => { if (pending && !leaving && !half()) navigator.sendBeacon(form.action, content()); });
   function content() {
     const sent = new URLSearchParams(new FormData(form));
     for (const name of quiet) sent.delete(name);
     return sent;
   }
+  // A range of which one end is written is still being written.
+  const half = () => rows.some((row) => {
+    const [lower, upper] = ["lower", "upper"].map((end) => row.querySelector(`input[name$=".${end}"]`).value.trim());
+    return Boolean(lower) !== Boolean(upper);
+  });
   function save() {
+    if (half()) { told.textContent = "Not saved yet: a range needs both ends."; return; }
     pending = false;
     busy += 1;
     line = line.then(async () => {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -26,7 +25,7 @@ from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
-from coterie.studio.same_in_code import given_options, source_of, ways
+from coterie.studio.same_in_code import describing_lines
 from coterie.studio.suggesting import Suggestion, suggested
 from coterie.studio.words import TYPES
 from coterie.table.checked import same_columns
@@ -88,7 +87,7 @@ def shown(
         taxonomies=known_taxonomies(project),
         job=job,
         checked=checked["found"] if checked and checked["key"] == key_of(project, "describe", {}) else None,
-        same=same_lines(project),
+        same=describing_lines(project),
         typed={"yaml": "", "totals": _written_totals(schema)} | typed,
         rules=typed.get("rules", "\n".join(schema.rules)),
     )
@@ -396,21 +395,3 @@ async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str
 def known_taxonomies(project: Project) -> list[str]:
     own = sorted(f"{_FOLDER}/{path.name}" for path in (project.folder / _FOLDER).glob("[!.]*"))
     return [*own, *(f"adult:{name}" for name in ADULT_ATTRIBUTES)]
-
-
-def same_lines(project: Project) -> list[tuple[str, str]]:
-    """The description as commands and as Python."""
-    source, options = source_of(project)
-    given, schema = given_options(options), str(project.schema_path)
-    command = [
-        "# A first draft of the same file, with what is public left open:",
-        shlex.join(["coterie", "schema", "draft", source, *options, "--output", "schema.yaml"]),
-        "# Whether the description of this page is complete:",
-        shlex.join(["coterie", "schema", "check", schema]),
-    ]
-    python = [
-        f"draft = coterie.Schema.draft({source!r}{given})",
-        f"schema = coterie.Schema.load({schema!r})",
-        f"table = coterie.read_table({source!r}{given}, schema=schema)",
-    ]
-    return ways("\n".join(command), python)
