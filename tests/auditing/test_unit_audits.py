@@ -108,6 +108,7 @@ def test_what_an_exchange_shows_stays_within_epsilon() -> None:
         epsilon=1,
         population=people(40),
         schema=SCHEMA,
+        neighbours=next(candidate_neighbours(evidence(population=people(40))))[1],
         runs=100,
         attacks=["empirical-epsilon"],
     )

@@ -34,7 +34,7 @@ from coterie.auditing.audit import Audit, by_luck, sampled, standing
 
 ERROR_RATE = 0.001  # of each check below that rests on draws; the seeds are fixed
 STATED = 1 - CONFIDENCE
-PEOPLE, ATTRIBUTES, TABLES = 200, 8, 300
+PEOPLE, ATTRIBUTES, TABLES = 200, 8, 200
 HALF = Estimate.exact(0.5)
 
 
@@ -81,7 +81,7 @@ def test_a_sample_of_the_same_population_is_rarely_called_a_risk(
 def test_rare_labels_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty labels that nine in ten share: nearly everybody is guessed, and little is left to gain over the control."""
 
-    def risks(tables: int = 300) -> int:
+    def risks(tables: int = TABLES) -> int:
         found = 0
         for seed in range(tables):
             draw = np.random.default_rng([seed, 3])
@@ -92,9 +92,9 @@ def test_rare_labels_too(monkeypatch: pytest.MonkeyPatch) -> None:
             found += outcome.level is not Level.NOTHING  # type: ignore[union-attr]
         return found
 
-    assert not more_often(risks(), 300)
+    assert not more_often(risks(), TABLES)
     monkeypatch.setattr("coterie.auditing.attacks.finding.simultaneous", lambda looked_at: CONFIDENCE)
-    assert more_often(risks(), 300)
+    assert more_often(risks(), TABLES)
 
 
 @pytest.mark.statistical

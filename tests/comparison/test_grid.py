@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from mixed_people import mixed_schema, mixed_table
 
-from coterie import protect
+from coterie import compare, evaluate, protect
 from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import Cell, Skipped, left_out, make_grid
+from coterie.comparison.invented import invented_people, trial_schema
 from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
+from coterie.report.ranking import best_cells, verdict
 from coterie.schema.attributes import Domain, Schema, Source
 
 
@@ -147,3 +150,42 @@ def test_what_was_left_out_is_told_once_a_reason() -> None:
     assert left_out(skipped) == ["dp-ir, mdav, k = 900: too large", "dp-ir, ε = 0.01: too small"]
     assert skipped[0].to_json() == {"method": "dp-ir", "k": 900, "epsilon": None, "reason": "too large"}
     assert skipped[2].to_json() == {"method": "dp-ir", "k": None, "epsilon": "0.01", "reason": "too small"}
+
+
+def test_choices_are_ranked_by_the_purpose_and_a_unit_leaves_its_proved_method() -> None:
+    number = {"role": "protect", "type": "integer", "domain": {"lower": 0, "upper": 9}}
+    unit = {"column": "home", "at_most": 3}
+    schema = Schema.load(
+        {"unit": unit, "attributes": {"home": {"role": "identifier"}, "a": number, "b": number}}
+    )
+    rows = invented_people(trial_schema(schema), 200, 2.0)
+    found = compare(
+        rows, schema, methods=["laplace", "dp-synthetic"], epsilon=[1, 8], runs=2, purpose="relations"
+    )
+    assert {entry.method for entry in found.skipped} == {"laplace"}
+    assert {cell.method for cell in found.results.cells} == {"dp-synthetic"}
+    best = best_cells(found)
+    assert {entry.measure for entry in best} == {"associations"}
+    said = verdict(found, best)
+    assert "is best for relations between two columns" in said.headline
+    assert "per home" in said.headline
+    with pytest.raises(ParameterError, match="no statement for units"):
+        compare(rows, schema, methods=["laplace"], epsilon=[1])
+
+
+def test_a_purpose_is_measured_as_a_release_of_its_own_would_be(tmp_path: Path) -> None:
+    table, schema = mixed_table(), mixed_schema()
+    ranked = {"methods": ["dp-ir", "dp-sorted"], "epsilon": [5], "k": [10], "runs": 2, "folder": tmp_path}
+    found = compare(table, schema, purpose="distributions", **ranked)
+    release = protect(table, schema, method="dp-ir", epsilon=5, k=10, seed=1).table
+    expected = evaluate(table, release, schema, measures=["one-way"]).measures["one-way"]
+    assert expected.value is not None
+    place = [cell.method for cell in found.results.cells].index("dp-ir")
+    beyond_luck = expected.value - expected.details["by_sampling"]
+    assert found.results.of_table("one-way")[place, 1] == pytest.approx(beyond_luck)
+    again = compare(table, schema, purpose="distributions", **ranked)
+    assert again.resumed == len(found.results.cells)
+    assert again.results.mean("one-way") == found.results.mean("one-way")
+    assert "one-way" not in found.results.by_attribute().column_names
+    with pytest.raises(ParameterError, match="no purpose 'fun'"):
+        compare(table, schema, purpose="fun", **ranked)

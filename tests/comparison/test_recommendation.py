@@ -13,7 +13,7 @@ import coterie
 from coterie.cli.app import app
 from coterie.comparison.invented import invented_people, trial_schema
 from coterie.comparison.recommendation import PURPOSES
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, SchemaError
 from coterie.schema.document import schema_from
 
 SCHEMA: dict[str, Any] = {
@@ -38,7 +38,7 @@ def people(age: int, rows: int = 300) -> pa.Table:
 
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_the_headline_is_proved(purpose: str) -> None:
-    found = coterie.recommend(None, SCHEMA, records=500, purpose=purpose)
+    found = coterie.recommend(None, SCHEMA, records=500, purpose=purpose, beside=())
     assert found.best.status == "proved"
     assert found.best.method == "dp-synthetic"
     assert found.runner_up is None or found.runner_up.status == "proved"
@@ -46,12 +46,12 @@ def test_the_headline_is_proved(purpose: str) -> None:
 
 
 def test_nothing_follows_from_the_values_of_the_table() -> None:
-    first, second = (coterie.recommend(people(age), SCHEMA).to_dict() for age in (1, 99))
+    first, second = (coterie.recommend(people(age), SCHEMA, beside=()).to_dict() for age in (1, 99))
     assert first == second
 
 
 def test_less_than_a_proof_is_named_only_if_it_was_accepted_by_name() -> None:
-    assert coterie.recommend(None, SCHEMA, records=500, accept="refuted").best.status == "refuted"
+    assert coterie.recommend(None, SCHEMA, records=500, accept="refuted", beside=()).best.status == "refuted"
     with pytest.raises(ParameterError, match="no promise 'unsafe'"):
         coterie.recommend(None, SCHEMA, records=500, accept="unsafe")
 
@@ -99,15 +99,15 @@ def test_bounds_from_the_data_are_no_proof() -> None:
     schema = {**SCHEMA, "attributes": {**SCHEMA["attributes"], "income": leaky}}
     with pytest.raises(ParameterError, match=r"came from the data \(income\)"):
         coterie.recommend(None, schema, records=500)
-    named = coterie.recommend(None, schema, records=500, accept="refuted")
+    named = coterie.recommend(None, schema, records=500, accept="refuted", beside=())
     assert named.best.status == "refuted"
 
 
 def test_a_delta_is_named_only_where_it_saves_something() -> None:
-    pure = coterie.recommend(None, SCHEMA, records=20_000, purpose="distributions")
+    pure = coterie.recommend(None, SCHEMA, records=20_000, purpose="distributions", beside=())
     assert pure.best.delta is None
     many = {f"a{i}": SCHEMA["attributes"]["age"] for i in range(9)}
-    wide = coterie.recommend(None, {"attributes": many}, records=2_000)
+    wide = coterie.recommend(None, {"attributes": many}, records=2_000, beside=())
     assert wide.best.delta == "0.000001"
     assert "with probability at least" in wide.best.promise
     assert "--delta 0.000001" in wide.command
@@ -161,7 +161,37 @@ def test_invented_people_go_together_have_gaps_and_live_in_units() -> None:
     assert frame.age.corr(frame.income) > 0.05
 
 
-def test_the_command_says_publish_this(tmp_path: Any) -> None:
+LABELS = {"role": "protect", "type": "categorical", "categories": {"labels": ["a", "b"]}}
+ONLY = {"role": "protect", "type": "categorical", "categories": {"labels": ["only"]}}
+WEIGHT = {"role": "weight", "domain": {"lower": 1, "upper": 100_000}}
+DATE = {"role": "protect", "type": "date", "domain": {"lower": "1950-01-01", "upper": "2020-01-01"}}
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize(
+    "attributes",
+    [[LABELS], [ONLY, ONLY], [DATE, LABELS], [WEIGHT, LABELS], [SCHEMA["attributes"]["age"]]],
+    ids=["one column", "one label each", "a date", "heavy weights", "one number"],
+)
+def test_odd_tables_get_a_figure_and_a_word_for_every_purpose(
+    attributes: list[dict[str, Any]], purpose: str
+) -> None:
+    schema = {"attributes": {f"x{place}": one for place, one in enumerate(attributes)}}
+    found = coterie.recommend(None, schema, records=120, purpose=purpose, beside=(), pure=True)
+    assert 0 <= found.best.error <= 1
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_everything_that_is_not_said_yet_is_named_at_once_and_no_unsafe_way_is_offered() -> None:
+    open_ = {"age": {"role": "protect", "type": "integer"}, "sex": {"role": "protect", "type": "categorical"}}
+    with pytest.raises(SchemaError, match="about: age, sex") as refused:
+        coterie.recommend(None, {"attributes": open_}, records=500)
+    assert "from-data" not in refused.value.advice
+    with pytest.raises(SchemaError, match="No column of the schema is protected"):
+        coterie.recommend(None, {"attributes": {"age": {"role": "keep"}}}, records=500)
+
+
+def test_the_command_never_says_publish_this_of_what_is_lost(tmp_path: Any) -> None:
     import pyarrow.csv as csv
     import yaml
 
@@ -170,10 +200,12 @@ def test_the_command_says_publish_this(tmp_path: Any) -> None:
     words = ["recommend", str(tmp_path / "people.csv"), "--schema", str(tmp_path / "schema.yaml")]
     shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
-    assert "Publish this: dp-synthetic at ε = 1" in shown.output
+    assert "No release keeps relations between two columns at ε = 1" in shown.output  # of so few people
+    assert "The least loss: dp-synthetic at ε = 1" in shown.output
     assert "at most 7" in shown.output  # the promise, in words
     assert "coterie dossier out.csv" in shown.output
     assert "Do not publish" in shown.output
+    assert "Not for this table or purpose" in shown.output
     made = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
     assert made["best"]["method"] == "dp-synthetic"
     assert made["command"].startswith("coterie protect ")

@@ -12,7 +12,7 @@ import coterie
 from coterie.auditing import Audit
 from coterie.errors import CertificateError, DataError, OutputError, ParameterError
 from coterie.report.dossier import compose_dossier
-from coterie.report.dossier_blocks import GoodAndBad
+from coterie.report.dossier_content import GoodAndBad
 
 PEOPLE = coterie.demo_population(300)
 OTHERS = coterie.demo_population(150, seed=7).drop_columns(["person"])
@@ -89,6 +89,50 @@ def test_a_severe_finding_needs_a_reason_which_stays_internal(tmp_path: Path) ->
     public = str(compose_dossier(path, despite="Only for our own lab.", public=True).pages)
     assert "Only for our own lab." not in public
     assert "Severe finding" in public
+
+
+def test_a_reason_stands_whether_or_not_these_very_bytes_were_audited(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    coterie.Ledger.add_population(ledger, "people", 4)
+    path = released(
+        tmp_path, method="dp-ir", k=10, ledger=ledger, population="people", despite="For our lab."
+    )
+    told = str(compose_dossier(path, ledger=ledger).pages)
+    assert "For our lab." in told
+    assert "An audit of a release of this table by the same method found" in told
+    elsewhere = tmp_path / "earlier"
+    elsewhere.mkdir()
+    audited(released(elsewhere, method="dp-ir", k=10, shuffle=False), tmp_path / "checks")
+    with pytest.raises(ParameterError, match="another release by 'dp-ir'"):
+        compose_dossier(path)
+    assert "Not audited itself" in str(compose_dossier(path, despite="For our lab.").pages)
+
+
+def test_a_table_in_a_database_has_a_dossier_beside_its_certificate(tmp_path: Path) -> None:
+    place, file = f"sqlite:///{tmp_path}/out.db", tmp_path / "incomes.certificate.json"
+    with pytest.raises(ParameterError, match="no file that its certificate could lie beside"):
+        compose_dossier(place, table="incomes")
+    given = {"method": "dp-synthetic", "epsilon": 1, "output_table": "incomes", "certificate": file}
+    coterie.publish(PEOPLE, SCHEMA, place, **given)
+    read = {"released_table": "incomes", "certificate": file}
+    found = coterie.audit(PEOPLE, place, SCHEMA, control=OTHERS, attacks=["attribute-inference"], **read)
+    worth = coterie.evaluate(PEOPLE, place, SCHEMA, measures=["one-way"], **read)
+    for one in (found, worth):
+        coterie.write_report(one, tmp_path / "checks")
+    made = coterie.write_dossier(place, table="incomes", certificate=file)
+    assert made.html == tmp_path / "incomes.dossier.html"
+    page = made.html.read_text(encoding="utf-8")
+    assert f"incomes in {place}" in page
+    assert "150 people held back" in page
+    assert "shares and distributions of single columns" in page
+    assert f"coterie certificate verify {place} incomes.certificate.json --table incomes" in page
+    coterie.publish(
+        PEOPLE.slice(0, 200), SCHEMA, place, force=True, **given | {"certificate": tmp_path / "other.json"}
+    )
+    with pytest.raises(CertificateError, match="digests differ"):
+        compose_dossier(place, table="incomes", certificate=file)
+    with pytest.raises(CertificateError, match="do not belong together"):
+        coterie.evaluate(PEOPLE, place, SCHEMA, **read)
 
 
 def test_other_bytes_are_refused(tmp_path: Path) -> None:

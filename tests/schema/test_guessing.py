@@ -227,9 +227,13 @@ def test_suggestions_stand_in_the_draft_and_in_the_frame() -> None:
     )
     draft = coterie.Schema.draft(table)
     assert dict(draft.suggestions) == {"hh": "unit", "weight": "weight"}
-    assert "\n# unit: {column: hh, at_most: }\n" in draft.text  # nothing of it comes from the data
+    assert (
+        "\n# unit: {column: hh, name: household, at_most: }\n" in draft.text
+    )  # nothing of it comes from the data
     assert draft.schema.unit is None
-    filled = draft.text.replace("# unit: {column: hh, at_most: }", "unit: {column: hh, at_most: 3}")
+    filled = draft.text.replace(
+        "# unit: {column: hh, name: household, at_most: }", "unit: {column: hh, name: household, at_most: 3}"
+    )
     assert coterie.Schema.load(filled).unit is not None
     assert "role: weight  # from the data, confirm" in draft.text
     assert draft.schema.weight is not None

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie.auditing.attacks import Attack, Clock, OutOfTime, Subject, all_attacks, get_attack
-from coterie.auditing.attacks.evidence import MethodEvidence, ReleaseEvidence
+from coterie.auditing.attacks.evidence import NO_ORDER, MethodEvidence, ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     CONFIDENCE,
     Estimate,
@@ -104,7 +104,8 @@ WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
 CANNOT_TELL = "cannot tell population knowledge from leak"
 NO_CONTROL = (
     "Without a control group, what the release says about its own people cannot be told from what anybody could infer "
-    "about such people. Give people of the same population who are not in it (`--control FILE`; in Python `control=`)."
+    "about such people. Give people of the same population who are not in it (`--control FILE`; in Python `control=`), or "
+    "audit the method: `coterie audit method` holds people back by itself."
 )
 
 
@@ -194,8 +195,7 @@ class Audit:
         proved = self.promised is not None and self.promised.limits
         limit = " The promise is proved, and limits what any attacker can learn." if proved else ""
         if self.level is Level.UNKNOWN:
-            given = "(`--control FILE`; in Python `control=`)"
-            return f"The audit {CANNOT_TELL} without a control group {given}.{limit}"
+            return f"The audit {CANNOT_TELL} without a control group.{limit}"
         if self.level is Level.NOTHING:
             tried = counted(len(_judged(self.findings)), "attack")
             unsure = " That is a measurement, not a proof; a better attacker may find more."
@@ -312,7 +312,8 @@ def run_attacks(
             progress(attack.title)
         start = time.perf_counter()
         try:
-            outcome = attack.run(evidence)
+            lost = attack.needs_order and isinstance(evidence, ReleaseEvidence) and evidence.truth is None
+            outcome = attack.not_run(NO_ORDER) if lost else attack.run(evidence)
         except OutOfTime:
             not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
             complete = False

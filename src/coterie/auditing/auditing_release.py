@@ -49,6 +49,7 @@ MADE_AGAIN = (
     "The rows are shuffled, and nothing tells their order. So linkage was tried on a second release, made for this audit by "
     "the same method with the same ε and k, whose order is known. Give the order (--order) to try it on the release itself."
 )
+NOBODY = "the rows are synthetic, and stand for nobody"
 SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
     "The rows are shuffled, and the auditor put them back into order from shared values alone, knowing nobody's row: all "
@@ -71,6 +72,7 @@ def audit(
     attacks: Iterable[str | Attack] | None = None,
     table: str | None = None,
     query: str | None = None,
+    released_table: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
     """Attack a release, and say what an attacker still gets from it.
@@ -103,6 +105,8 @@ def audit(
         Run only these, by name or of your own. Default: all.
     table, query : str, optional
         The table (or sheet) to read, or a query, where `original` is a database (or a workbook).
+    released_table : str, optional
+        The released table, where `released` is a database.
     progress : callable, optional
         Called with the title of each attack before it runs.
 
@@ -138,14 +142,14 @@ def audit(
         order = released.internal.row_order
     found = audit_release(
         as_table(original, schema, table=table, query=query),
-        released.table if own is not None else as_table(released, schema.of_release),
+        released.table if own is not None else as_table(released, schema.of_release, table=released_table),
         schema,
         control=None if control is None else as_table(control, schema),
         known=known,
         order=None if order is None else row_order(order),
         in_order=own is not None and not own.release.shuffled and not _synthetic(own),
         synthetic=own is not None and _synthetic(own),
-        certificate=_certificate(released, certificate) if own is None else None,
+        certificate=_certificate(released, released_table, certificate) if own is None else None,
         k=own.k if k is None and own is not None else k,
         seconds=seconds,
         seed=seed,
@@ -156,7 +160,9 @@ def audit(
     return found if own is None else replace(found, promised=QuotedPromise.of(own.method, own.guarantee))
 
 
-def _certificate(released: Any, given: Certificate | str | Path | None) -> Certificate | None:
+def _certificate(
+    released: Any, table: str | None, given: Certificate | str | Path | None
+) -> Certificate | None:
     """Only the certificate of these very bytes says anything about them."""
     if isinstance(given, Certificate):
         return given
@@ -169,7 +175,7 @@ def _certificate(released: Any, given: Certificate | str | Path | None) -> Certi
     digest = certificate.release.digest.value
     if (
         isinstance(released, str | Path)
-        and released_digest(str(released), None, certificate.release.digest) != digest
+        and released_digest(str(released), table, certificate.release.digest) != digest
     ):
         raise CertificateError(
             f"The release and {path} do not belong together: the digests differ.",
@@ -258,6 +264,9 @@ def audit_release(
             outcomes.complete and linkage.complete,
         )
         notes = [MADE_AGAIN if note == SHUFFLED else note for note in notes]
+    if SYNTHETIC in notes:
+        not_run = (replace(n, reason=NOBODY) if n.reason == NO_ORDER else n for n in outcomes.not_run)
+        outcomes = replace(outcomes, not_run=tuple(not_run))
     return Audit(
         subject="release",
         people=people.records,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -110,8 +111,6 @@ def relation(attributes: Sequence[Seen], truth: Whole | None, draws: np.random.G
 
 def _correlated(attribute: Seen, truth: Whole) -> float:
     """p-value of Spearman's rank correlation (numbers) or of the number of agreements (labels)."""
-    from scipy.special import ndtr  # a tenth of a second to load: only those who need it pay
-
     released = attribute.released[truth]
     if attribute.is_number:
         return _from_correlation(ranks_of(attribute.original), ranks_of(released))
@@ -121,21 +120,17 @@ def _correlated(attribute: Seen, truth: Whole) -> float:
     mine, theirs = np.bincount(codes + 1, minlength=size) / n, np.bincount(other + 1, minlength=size) / n
     expected = float(mine @ theirs)
     spread = math.sqrt(max(expected * (1 - expected) / n, 1e-300))
-    return float(ndtr((expected - float(np.mean(codes == other))) / spread))
+    return NormalDist().cdf((expected - float(np.mean(codes == other))) / spread)
 
 
 def _from_correlation(left: Floats, right: Floats) -> float:
-    from scipy.special import ndtr  # a tenth of a second to load: only those who need it pay
-
     if left.std() == 0 or right.std() == 0:
         return 1.0
-    return float(ndtr(-float(np.corrcoef(left, right)[0, 1]) * math.sqrt(len(left) - 1)))
+    return NormalDist().cdf(-float(np.corrcoef(left, right)[0, 1]) * math.sqrt(len(left) - 1))
 
 
 def _ties_follow(attribute: Seen, truth: Whole, draws: np.random.Generator) -> float:
     """p-value: are people whose rows share a value closer in rank than people drawn at random?"""
-    from scipy.special import ndtr  # a tenth of a second to load: only those who need it pay
-
     released, ranks = attribute.released[truth], ranks_of(attribute.original)
     mixed = draws.permutation(len(truth))
     order = mixed[np.argsort(released[mixed], kind="stable")]
@@ -147,7 +142,7 @@ def _ties_follow(attribute: Seen, truth: Whole, draws: np.random.Generator) -> f
     pooled = math.sqrt(
         max(float(chance.var()), 1e-300) / len(gaps) + max(float(chance.var()), 1e-300) / len(chance)
     )
-    return float(ndtr((float(gaps.mean()) - float(chance.mean())) / pooled))
+    return NormalDist().cdf((float(gaps.mean()) - float(chance.mean())) / pooled)
 
 
 def _gap(left: Floats, right: Floats) -> float:

@@ -14,7 +14,17 @@ from typer.core import TyperGroup
 import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.cli.options import AsJson, Certificate, Force, GroupSize, Query, SchemaFile, SourceTable, asked
+from coterie.cli.options import (
+    AsJson,
+    Certificate,
+    Force,
+    GroupSize,
+    Query,
+    ReleasedTable,
+    SchemaFile,
+    SourceTable,
+    asked,
+)
 from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
@@ -61,6 +71,7 @@ def release_command(
     output: Output,
     table: SourceTable = None,
     query: Query = None,
+    released_table: ReleasedTable = None,
     control: Annotated[
         str | None, Option(help="People of the same population who are not in the release.")
     ] = None,
@@ -137,8 +148,11 @@ def _attack(
     console.print(table_of(rows, headings, whole=("attack",), title=title, caption=caption))
     for words in audit.notes:
         note(words)
+    reasons: dict[str, list[str]] = {}
     for missed in audit.not_run:
-        note(f"{missed.attack}: {missed.reason}.", before="Not run")
+        reasons.setdefault(missed.reason, []).append(missed.attack)
+    for reason, names in reasons.items():
+        note(f"{', '.join(names)}: {reason}.", before="Not run")
     if audit.promised:
         console.print(promise_line(audit.promised.status, audit.promised.label))
         console.print(escape(audit.promised.odds))

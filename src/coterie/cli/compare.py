@@ -18,6 +18,7 @@ from coterie.cli import options
 from coterie.cli.options import asked
 from coterie.cli.output import bar, console, errors, listed, note, print_json, styled_status, warn
 from coterie.comparison.grid import left_out
+from coterie.comparison.recommendation import PURPOSES
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
@@ -35,6 +36,10 @@ def compare_command(
     k: Annotated[
         str, Option("--k", "-k", help="Records per group, separated by commas. Default: by a public rule.")
     ] = "",
+    purpose: Annotated[
+        str | None,
+        Option(help=f"Rank by what readers will do with the release: {', '.join(PURPOSES)}."),
+    ] = None,
     table: options.SourceTable = None,
     query: options.Query = None,
     runs: Annotated[int, Option(help="Runs per setting; the figures are their mean.")] = 10,
@@ -79,7 +84,11 @@ def compare_command(
         "epsilon": listed(epsilon),
         "k": _whole_numbers(k),
         "folder": output,
-        "measures": ranking_measures(listed(measures)) if measures else None,
+        "measures": listed(measures)
+        if purpose and measures
+        else ranking_measures(listed(measures))
+        if measures
+        else None,
     }
     started = time.perf_counter()
     try:

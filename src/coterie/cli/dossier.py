@@ -14,7 +14,8 @@ from coterie.cli.output import console, print_json
 
 
 def dossier_command(
-    released: Annotated[Path, Argument(metavar="RELEASED", help="The released file.")],
+    released: Annotated[str, Argument(metavar="RELEASED", help="The released file, or a database URL.")],
+    table: Annotated[str | None, Option(help="The released table, for a database URL.")] = None,
     certificate: Certificate = None,
     audit: Annotated[
         Path | None,

@@ -40,6 +40,8 @@ def evaluate_command(
     schema: options.SchemaFile,
     table: options.SourceTable = None,
     query: options.Query = None,
+    released_table: options.ReleasedTable = None,
+    certificate: options.Certificate = None,
     measures: Annotated[
         str | None, Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
     ] = None,
@@ -126,7 +128,7 @@ def _print_weighted(evaluation: Evaluation) -> None:
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
 
 
 def _moved(one: EstimatePair) -> float:
@@ -171,7 +173,7 @@ def _print(found: Evaluation) -> None:
             meaning += f". Here {result.details['split']}"
         if not result.details.get("converged", True):
             meaning += ". Here the classifier stopped before it had settled: it might do better"
-        rows.append((f"[bold]{name}[/]", f"{result.value:.4g}{bound}", meaning, shown))
+        rows.append((f"[bold]{name}[/]", f"{result.value:.3g}{bound}", meaning, shown))
     headings = ("measure", "value", "in words, or how to read it", "worst")
     console.print(table_of(rows, headings, whole=headings[:2], right=("value",), title="The figures", **LOOK))
     for reason, names in missed.items():

@@ -130,7 +130,8 @@ def next_steps(source: Any, released: Any, schema: Any, opening: str) -> None:
     ):
         console.print(f"  {escape(command)}", soft_wrap=True)
     console.print(
-        "[dim]OTHERS: people of the same population who are not in the table; without them, leave --control out.[/]"
+        "[dim]OTHERS: people of the same population who are not in the table. Without them, leave --control out: some "
+        "attacks then give no verdict.[/]"
     )
 
 

@@ -14,7 +14,8 @@ from typer import Argument, Option
 import coterie
 from coterie.cli.options import AsJson, Query, SchemaFile, SourceTable, Target, asked
 from coterie.cli.output import console, listed, next_steps, note, print_json, spinner, table_of
-from coterie.comparison.recommendation import PURPOSES, Recommendation
+from coterie.comparison.recommendation import PURPOSES, Recommendation, is_usable
+from coterie.evaluation import get_measure
 from coterie.schema.document import as_schema
 
 _SHORT = {
@@ -22,6 +23,7 @@ _SHORT = {
     "heuristic": "no proof",
     "conditional": "holds only under a condition that nobody can check",
     "none": "nothing is promised",
+    "no noise": "no noise: k-anonymity does not limit what an attacker with knowledge can learn",
 }
 
 
@@ -86,10 +88,17 @@ def _questions(given: dict[str, Any]) -> dict[str, Any]:
 
 def _print(found: Recommendation, data: str, schema: Path) -> None:
     best = found.best
-    console.print(f"[bold]Publish this: {best.choice}[/] ({best.status}).")
-    console.print(escape(best.promise))
     meaning = PURPOSES[found.purpose][1]
-    console.print(f"For {meaning}: [bold]{best.words}[/] ({found.measure} {best.error:.2g}; 0 is best).")
+    if is_usable(best.words, found.measure):
+        console.print(f"[bold]Publish this: {best.choice}[/] ({best.status}).")
+    else:
+        console.print(
+            f"[bold]No release keeps {meaning} at ε = {found.epsilon}.[/] Read the notes before you publish."
+        )
+        console.print(f"The least loss: [bold]{best.choice}[/] ({best.status}).")
+    console.print(escape(best.promise))
+    scale = get_measure(found.measure).title
+    console.print(f"For {meaning}: [bold]{best.words}[/] ({scale}: {best.error:.2g}, from 0, best, to 1).")
     if found.at_most is not None:
         console.print(
             f"Privacy unit: `at_most: {found.at_most}`. Write it into the schema before you release."
@@ -117,12 +126,16 @@ def _print(found: Recommendation, data: str, schema: Path) -> None:
     if found.runner_up is not None:
         other = found.runner_up
         console.print(f"Next best: {other.choice} ({other.status}): {other.words} ({other.error:.2g}).")
-    console.print("[bold]Do not publish:[/]")
     reasons: dict[str, list[str]] = {}
     for name, why in found.avoid.items():
         reasons.setdefault(_SHORT.get(why.partition(":")[0], why), []).append(name)
-    for why, names in reasons.items():
-        console.print(f"  {', '.join(names)}: {escape(why)}")
+    unsafe = {why: names for why, names in reasons.items() if why in _SHORT.values()}
+    rest = {why: names for why, names in reasons.items() if why not in unsafe}
+    for opening, told in (("Do not publish", unsafe), ("Not for this table or purpose", rest)):
+        if told:
+            console.print(f"[bold]{opening}:[/]")
+        for why, names in told.items():
+            console.print(f"  {', '.join(names)}: {escape(why)}")
     console.print("[dim]coterie methods show NAME explains each.[/]")
     for words in found.notes:
         note(words)

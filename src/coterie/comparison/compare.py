@@ -9,67 +9,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from coterie.comparison.comparison import Comparison, Progress, run_grid
 from coterie.comparison.grid import make_grid
-from coterie.errors import OutputError, ParameterError
+from coterie.comparison.invented import invented_people, sample_schema, synthetic_sample, trial_schema
+from coterie.comparison.recommendation import PURPOSES, measure_of
+from coterie.errors import OutputError, ParameterError, nearest
 from coterie.evaluation.measure import Settings
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
-from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.table.address import Address
 from coterie.table.reading import as_table
-
-# A synthetic table to tune on: drawn from the schema's public domains alone, so nothing about the data is in it.
-
-# Skewed towards the low end, as amounts of money, durations and counts are.
-_SHAPE = (1.0, 5.0)
-
-
-def synthetic_sample(schema: Schema, records: int, seed: int = 0) -> pa.Table:
-    """`records` invented rows with the schema's protected attributes, independent of one another."""
-    columns: dict[str, pa.Array] = {}
-    for place, attribute in enumerate(schema.protected):
-        draw = np.random.Generator(np.random.PCG64([seed, place]))
-        if attribute.type.ranged:
-            columns[attribute.name] = _numbers(attribute, draw.beta(*_SHAPE, records))
-        else:
-            labels = np.array(_labels(attribute, schema.folder), dtype=object)
-            # Low codes are the likelier ones: real categories are never equally frequent.
-            codes = (draw.beta(*_SHAPE, records) * len(labels)).astype(np.int64)
-            columns[attribute.name] = pa.array(labels[codes])
-    return pa.table(columns)
-
-
-def sample_schema(schema: Schema) -> Schema:
-    """The same protected attributes, and nothing else."""
-    rest = Schema(attributes=schema.of_release.protected)
-    rest._folder = schema.folder
-    return rest
-
-
-def _numbers(attribute: Attribute, place: np.ndarray) -> pa.Array:
-    domain = attribute.bounds()
-    values = domain.lower + (domain.upper - domain.lower) * place
-    if attribute.type is AttributeType.CONTINUOUS:
-        return pa.array(values)
-    whole = np.rint(values).astype(np.int64)
-    if attribute.type is AttributeType.DATE:
-        return pa.array(whole.astype(np.int32)).cast(pa.date32())
-    if attribute.type is AttributeType.TIMESTAMP:
-        return pa.array(whole).cast(pa.timestamp("s"))
-    return pa.array(whole)
-
-
-def _labels(attribute: Attribute, folder: Path) -> tuple[str, ...]:
-    declared = attribute.categories
-    if attribute.type is AttributeType.BOOLEAN or declared is None:
-        return ("false", "true")
-    return tuple(declared_taxonomy(declared, folder).categories)
-
 
 SYNTHETIC = "synthetic"
 
@@ -83,6 +35,7 @@ def compare(
     k: int | Iterable[int] = (),
     runs: int = 10,
     seed: int = 0,
+    purpose: str | None = None,
     measures: str | Sequence[str] | None = None,
     bins: str = "auto",
     target: str | None = None,
@@ -114,6 +67,9 @@ def compare(
         Runs per cell; the figures are their mean.
     seed : int, default 0
         Run r draws its noise as `protect(…, seed=seed + r)` does.
+    purpose : {"distributions", "relations", "models", "rows"}, optional
+        What readers will do with the release, as for `recommend`: the choices are ranked by that. Every run is then drawn as
+        a whole release. Default: by the error of single columns.
     measures : str or sequence of str, optional
         Only these. Default: all that a grid can give.
     bins : {"auto", "domain", "value"}, default "auto"
@@ -167,6 +123,8 @@ def compare(
     place = None if folder is None else Path(folder)
     if place is not None and place.exists() and not place.is_dir():
         raise OutputError(f"{place} is a file.", "Choose another folder.")
+    if purpose is not None and purpose not in PURPOSES:
+        raise ParameterError(f"There is no purpose '{purpose}'.", nearest(purpose, PURPOSES))
     schema = as_schema(schema)
     rows, sample, name = as_table(data, schema, table=table, query=query), None, _called(data, table)
     if isinstance(tune_on, str) and tune_on == SYNTHETIC:
@@ -174,14 +132,22 @@ def compare(
             _synthetic(schema, rows, seed, target),
             "a synthetic table drawn from the public bounds",
         )
-        schema = sample_schema(schema)
+        schema = sample_schema(schema) if schema.unit is None else trial_schema(schema)
     elif tune_on is not None:
         rows, sample = as_table(tune_on, schema), _called(tune_on)
     settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
     found = run_grid(
-        rows, schema, grid, measures=chosen, settings=settings, folder=place, force=force, progress=progress
+        rows,
+        schema,
+        grid,
+        measures=chosen,
+        settings=settings,
+        purpose=None if purpose is None else measure_of(purpose, schema),
+        folder=place,
+        force=force,
+        progress=progress,
     )
-    return replace(found, table=rows, name=sample or name, sample=sample, settings=settings)
+    return replace(found, table=rows, name=sample or name, sample=sample, purpose=purpose, settings=settings)
 
 
 def _synthetic(schema: Schema, rows: pa.Table, seed: int, target: str | None) -> pa.Table:
@@ -190,6 +156,8 @@ def _synthetic(schema: Schema, rows: pa.Table, seed: int, target: str | None) ->
             f"A synthetic table has no '{target}': it is drawn from the bounds of protected attributes alone.",
             "Leave out the target, or tune on a public table.",
         )
+    if schema.unit is not None:
+        return invented_people(trial_schema(schema), rows.num_rows, schema.unit.at_most, seed)
     return synthetic_sample(schema, rows.num_rows, seed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._version import __version__
-from coterie.chain.synthesis.enforcement import RowRules
+from coterie.comparison.by_release import run_releases, with_purpose, with_unit
 from coterie.comparison.engine import Block, Trials, run_cells
 from coterie.comparison.grid import Cell, Grid, Skipped
 from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
@@ -61,6 +61,7 @@ class Comparison:
     table: pa.Table | None = None  # what the grid ran on, for the report's examples
     name: str = "a table"
     sample: str | None = None  # what that table is, where it is not the data
+    purpose: str | None = None  # what the choices are ranked for, a key of PURPOSES; None: by distributions
     settings: Settings = field(default_factory=Settings)
     failed: Mapping[str, str] = field(default_factory=dict)  # measures that gave nothing, and why
 
@@ -118,28 +119,30 @@ def run_grid(
     *,
     measures: Sequence[str] | None = None,
     settings: Settings | None = None,
+    purpose: Measure | None = None,
     folder: Path | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run the grid. With `folder`, finished cells are kept there and an interrupted run goes on from them."""
-    if schema.unit is not None:
-        raise ParameterError(
-            "A comparison takes every row for a person, and this schema names a unit.",
-            "`coterie recommend` tries dp-synthetic, the one proved method for units, with several ε and sizes of a unit.",
-        )
+    """Run the grid; the choices are ranked by `purpose`, a measure of whole rows, where one is given.
+
+    With `folder`, finished cells are kept there and an interrupted run goes on from them.
+    """
     table, _ = to_arrow(data, schema)
     settings = settings or Settings()
     checked = check(table, schema)
     check_classes(checked, settings)
     check_scales(checked.columns.values())
     planned, skipped = grid.plan(checked.records, len(schema.protected))
+    if schema.unit is not None:
+        planned, refused = with_unit(schema, planned)
+        skipped += refused
     cells, too_dear = affordable(checked, schema, planned)
     synthetic = any(get_method(name).synthetic for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
     _check_bins(checked, chosen, settings)
     attributes = tuple(attribute.name for attribute in schema.protected)
-    names = tuple(measure.name for measure in chosen)
+    names = tuple(measure.name for measure in (*chosen, *filter(None, [purpose])))
     checkpoint: Checkpoint | None = None
     blocks: list[Block] = []
     if folder is not None:
@@ -172,7 +175,7 @@ def run_grid(
     try:
         # Methods see values clipped to their domain, measures see them as they were, as `evaluate` does.
         original = {name: checked.as_they_were(name) for name in checked.columns}
-        for block in _work(checked, original, schema, remaining, trials):
+        for block in _work(checked, table, original, schema, remaining, trials, purpose):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
                 keep()
@@ -215,11 +218,20 @@ def _meaning(column: Column) -> str | None:
 
 
 def _work(
-    checked: Checked, original: Mapping[str, Column], schema: Schema, cells: Sequence[Cell], trials: Trials
-) -> Iterable[Block]:
-    if not cells:
-        return ()
-    if pays_for_bounds(schema):
-        return run_paid_cells(checked, original, schema, cells, trials)
-    rules = RowRules.of(schema, checked.columns)
-    return run_cells(SortedTable(checked.columns, original, rules), cells, trials)
+    checked: Checked,
+    table: pa.Table,
+    original: Mapping[str, Column],
+    schema: Schema,
+    cells: Sequence[Cell],
+    trials: Trials,
+    purpose: Measure | None,
+) -> Iterator[Block]:
+    modelled = [cell for cell in cells if get_method(cell.method).whole_table is not None]
+    if grouped := [cell for cell in cells if cell not in modelled]:
+        if pays_for_bounds(schema):
+            blocks = run_paid_cells(checked, original, schema, grouped, trials)
+        else:
+            blocks = run_cells(SortedTable(checked.columns, original), grouped, trials)
+        for block in blocks:
+            yield block if purpose is None else with_purpose(table, schema, block, trials, purpose)
+    yield from run_releases(table, schema, modelled, trials, purpose)

@@ -19,22 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped
-from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SharedNoise, SortedTable
-from coterie.engines.whole_table import synthesised
 from coterie.errors import CoterieError
 from coterie.evaluation.clustered import ClusteredLabels, ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
 from coterie.methods.recipe import Method
-from coterie.promise.terms import Budget
 from coterie.registry import failure
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.exact import split
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, in_label_order
+from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.memory_limit import keep_some_of_what_is_freed
 
 Shares = Mapping[str, Fraction]  # ε of every attribute
@@ -72,10 +68,15 @@ class Trials:
         self, measure: Measure, shown: ReleasedNumbers | ReleasedLabels, clusters: Sequence[Codes] | None
     ) -> Floats | None:
         assert measure.attribute is not None
+        found: Floats | None = self.safely(measure, measure.attribute.by_row, shown, clusters, self.settings)
+        return found
+
+    def safely(self, measure: Measure, compute: Callable[..., Any], *given: Any) -> Any:
+        """None, where the measure failed, now or before."""
         if measure.name in self.failed:
             return None
         try:
-            return measure.attribute.by_row(shown, clusters, self.settings)
+            return compute(*given)
         except CoterieError:
             raise
         except Exception as error:
@@ -220,10 +221,6 @@ def run_cells(
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
-        if method.whole_table is not None:
-            each = shares or share_out(cell.epsilon, method)
-            yield _whole_table(table, cell, method.whole_table, each, trials)
-            continue
         key = (cell.k, method.grouping.name, method.lists)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
@@ -248,32 +245,3 @@ def run_cells(
                 section.run(batches[0], run)
             by_cell = {name: values.transpose(1, 2, 0) for name, values in found.items()}
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
-
-
-def _whole_table(table: SortedTable, cell: Cell, whole: WholeTable, shares: Shares, trials: Trials) -> Block:
-    """A method that models the whole table shares nothing between runs: noise decides what it reads next."""
-    shape = (1, trials.runs, len(table.columns))
-    found = {measure.name: np.full(shape, np.nan) for measure in trials.measures}
-    derived = table.rules.rules.derived if table.rules is not None else frozenset()
-    columns = {name: column for name, column in table.columns.items() if name not in derived}
-    parts = split(sum(shares.values(), Fraction(0)), {name: shares[name] for name in columns})
-    budget = Budget(cell.epsilon, dict(parts))
-    for run in range(trials.runs):
-        sampler = SeededSampler(trials.seed + run)
-        drawn = synthesised(whole, columns, table.records, budget, sampler, rules=table.rules)[0].values
-        for line, (name, column) in enumerate(table.columns.items()):
-            alone = EACH_ALONE.prepare([column], 1)(column)
-            seen = table.clusters((name,), EACH_ALONE, [alone])
-            if isinstance(seen, ClusteredLabels):
-                assert isinstance(column, CategoryColumn)
-                shown: ReleasedLabels | ReleasedNumbers = ReleasedLabels(
-                    seen, in_label_order(column, drawn[name])[None]
-                )
-            else:
-                shown = ReleasedNumbers(seen, np.sort(drawn[name])[None, None])
-            for measure in trials.measures:
-                if measure.attribute is not None and not measure.needs_linkage:
-                    by_row = trials.by_row(measure, shown, None)
-                    if by_row is not None:
-                        found[measure.name][0, run, line] = by_row.item()
-    return Block((cell,), found)

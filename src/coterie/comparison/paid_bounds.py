@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import Paid, check_price, pay_for_bounds
-from coterie.chain.synthesis.enforcement import RowRules
 from coterie.comparison.engine import Block, ShareOut, Shares, Trials, run_cells
 from coterie.comparison.grid import Cell, Skipped
 from coterie.comparison.shared_work import SortedTable, of_run
 from coterie.errors import ParameterError
 from coterie.methods import get_method
-from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema, Source
 from coterie.table.checked import Checked
@@ -80,16 +77,10 @@ def run_paid_cells(
     for shares, members in alike.values():
         samplers = [SeededSampler(trials.seed + run) for run in range(trials.runs)]
         paid = [pay_for_bounds(checked, schema, shares, sampler) for sampler in samplers]
-        together = partial(_together, RowRules.of(schema, checked.columns))
-        for work, whole in ((_one_by_one, False), (together, True)):
-            some = [cell for cell in members if _as_a_whole(get_method(cell.method)) is whole]
+        for work, together in ((_one_by_one, False), (_together, True)):
+            some = [cell for cell in members if get_method(cell.method).grouping.multivariate is together]
             if some:
                 yield Block(tuple(some), work(checked, original, paid, some, trials))
-
-
-def _as_a_whole(method: Method) -> bool:
-    """Whether what one attribute releases depends on the bounds of others."""
-    return method.grouping.multivariate or method.whole_table is not None
 
 
 def _one_by_one(
@@ -124,7 +115,6 @@ def _one_by_one(
 
 
 def _together(
-    rules: RowRules | None,
     checked: Checked,
     originals: Columns,
     paid: Sequence[Paid],
@@ -135,7 +125,7 @@ def _together(
     names = list(checked.columns)
     found = _empty(cells, names, trials)
     for run, bounds in enumerate(paid):
-        table = SortedTable(bounds.checked.columns, originals, rules)
+        table = SortedTable(bounds.checked.columns, originals)
         alone = replace(trials, runs=1, seed=trials.seed + run)
         for block in run_cells(table, cells, alone, shares=bounds.left):
             _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from coterie.comparison.invented import trial_schema
 from coterie.comparison.trial import PromiseStrength, RecommendedRelease, Trial
-from coterie.errors import CoterieError, ParameterError, enumerated, nearest
-from coterie.evaluation.measure import DESTROYED
+from coterie.errors import CoterieError, ParameterError, SchemaError, enumerated, nearest, shortened
+from coterie.evaluation import get_measure
+from coterie.evaluation.measure import Measure
 from coterie.methods import get_method, list_methods
 from coterie.methods.guarantee import Status
 from coterie.promise.posterior import DP
@@ -146,16 +147,30 @@ def recommend(
             f"The target '{target}' is no protected attribute.",
             nearest(target, [attribute.name for attribute in described.protected]),
         )
+    if not described.protected:
+        raise SchemaError(
+            "No column of the schema is protected.", "Give the columns that readers need `role: protect`."
+        )
+    if unsaid := [attribute.name for attribute in described.protected if not attribute.is_public]:
+        raise SchemaError(
+            f"The schema does not yet say what is public about: {shortened(unsaid, 12)}.",
+            "Fill in the `domain` (lower and upper bound) or the `categories` of each, from a law, a form or common sense, "
+            "never from the data: see docs/how-to/describe-a-table.md.",
+        )
     known = _records(data, described, records, table, query)
-    measure = PURPOSES[purpose][0]
-    if (width := len(trial_schema(described).protected)) == 1 or (purpose == "rows" and width == 2):
-        measure = _FEWER[width - 1]
+    measure = measure_of(purpose, described).name
     trial = Trial.of(described, min(known, _MOST_INVENTED), unit_size, measure, target)
     units: dict[int, float] = {}
     if described.unit is not None and unit_size is not None:
         units = trial.try_units(budget, unit_size)
         trial = trial.with_at_most(min(units, key=units.__getitem__))
-    tried, avoid = _tried(trial, accepted, budget, known, rows_only=purpose != "distributions", pure=pure)
+    rows_only = purpose != "distributions"
+    tried, avoid = _tried(trial, accepted, budget, known, rows_only=rows_only, pure=pure)
+    if all(
+        math.isinf(choice.error) for choice in tried
+    ):  # the invented people show nothing of the kind to lose
+        trial = replace(trial, measure=_FEWER[0])
+        tried, avoid = _tried(trial, accepted, budget, known, rows_only=rows_only, pure=pure)
     best = _best(tried)
     others = [choice for choice in tried if choice is not best]
     if best.status != Status.PROVED:  # somebody accepted less: what a proof would cost stands beside it
@@ -179,6 +194,14 @@ def recommend(
         command=_command(data, schema, best, target, table, query),
         python=_python(best, target),
     )
+
+
+def measure_of(purpose: str, schema: Schema) -> Measure:
+    """What tells how much a release is worth for it."""
+    width = len(trial_schema(schema).protected)
+    if width == 1 or (purpose == "rows" and width == 2):
+        return get_measure(_FEWER[width - 1])
+    return get_measure(PURPOSES[purpose][0])
 
 
 def _accepted(accept: str | Sequence[str]) -> set[Status]:
@@ -217,7 +240,7 @@ def _tried(
             avoid[name] = f"{known.value}: {about['why']}"
             continue
         if rows_only and method.lists:
-            avoid[name] = "sorted lists of single columns, not rows"
+            avoid[name] = "gives sorted lists of single columns, not rows"
             continue
         k = None if method.fixed_k or method.public_k else max(method.minimum_k, math.isqrt(records))
         try:
@@ -292,8 +315,8 @@ def _notes(
             f"The limit may be exceeded with probability δ = {best.delta} over the noise. Without a δ (pure ε-DP) the error "
             f"would be {pure.error:.2g} instead of {best.error:.2g}: {pure.words}."
         )
-    if best.words == DESTROYED:
-        enough = next((one for one in strengths if one.words != DESTROYED), None)
+    if not is_usable(best.words, trial.measure):
+        enough = next((one for one in strengths if is_usable(one.words, trial.measure)), None)
         more = "" if enough is None else f"use ε = {enough.epsilon} if a weaker promise will do, or "
         notes.append(
             f"Even the best release loses what you want it for: {more}protect fewer columns, or publish statistics instead "
@@ -315,15 +338,20 @@ def _notes(
         )
     elif unit_size is None:
         notes.append(
-            f"at_most = {unit.at_most}, as your schema says. Noise grows with it, so the typical size of a {unit.word} is "
-            "better than the largest: say the average, from public knowledge, with --unit-size, and it is chosen for you."
+            f"at_most = {unit.at_most}, as your schema says. Noise grows with it, so the typical number of rows per "
+            f"{unit.word} is better than the largest: say the average, from public knowledge, with --unit-size."
         )
     else:
         notes.append(
-            f"Of a {unit.word} with more than {unit.at_most} rows, {unit.at_most} are used, by a keyed choice. at_most was "
-            f"chosen for an average of {unit_size:g}, not from your table."
+            f"Of each {unit.word} at most {unit.at_most} rows are used, by a keyed choice. at_most was chosen for an "
+            f"average of {unit_size:g}, not from your table."
         )
     return tuple(notes)
+
+
+def is_usable(words: str, measure: str) -> bool:
+    """Whether a release in such words is still good for what the measure looks at: the two best words."""
+    return words in [word for _, word in get_measure(measure).words[:2]]
 
 
 def _command(

@@ -47,9 +47,9 @@ class Results:
 
     def of_table(self, measure: str) -> Floats:
         """The measure of the whole table, over the attributes that it knows: axes cell, run."""
-        by_attribute = get_measure(measure).attribute
-        assert by_attribute is not None
-        values = self.values[measure]
+        by_attribute, values = get_measure(measure).attribute, self.values[measure]
+        if by_attribute is None:  # of whole rows: one number, which stands with every attribute
+            return values[:, :, 0]
         known = ~np.isnan(values).all(axis=(0, 1))
         if not known.any():  # no cell of this grid has linked rows, and the measure needs them
             return np.full(values.shape[:2], np.nan)
@@ -66,12 +66,15 @@ class Results:
         return pa.table({**keys, **values})
 
     def by_attribute(self) -> pa.Table:
-        """One row a (cell, run, attribute)."""
+        """One row a (cell, run, attribute), of the measures that look at attributes."""
+        return self._stored([name for name in self.values if get_measure(name).attribute is not None])
+
+    def _stored(self, measures: Iterable[str]) -> pa.Table:
         width = len(self.attributes)
         keys = _keys(self.cells, self.runs, width)
         names = pa.array(np.tile(np.array(self.attributes, dtype=object), len(self.cells) * self.runs))
         # An attribute that a measure does not know has no number.
-        values = {name: pa.array(self.values[name].ravel(), from_pandas=True) for name in self.values}
+        values = {name: pa.array(self.values[name].ravel(), from_pandas=True) for name in measures}
         return pa.table({**keys, "attribute": names, **values})
 
 
@@ -101,7 +104,7 @@ def gather(
 
 
 def block_to_table(block: Block, attributes: Sequence[str]) -> pa.Table:
-    return Results(block.cells, tuple(attributes), block.values).by_attribute()
+    return Results(block.cells, tuple(attributes), block.values)._stored(block.values)
 
 
 def table_to_blocks(

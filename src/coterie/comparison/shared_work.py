@@ -18,7 +18,6 @@ from coterie.chain.noise.sampler import NoiseGrid
 from coterie.chain.noise.seeded import seeded_words, unit_laplace
 from coterie.chain.partition.clustering import Clustering, by_cluster, summarise
 from coterie.chain.partition.univariate import cut, ranks
-from coterie.chain.synthesis.enforcement import RowRules
 from coterie.evaluation.clustered import Arranged, ClusteredLabels, ClusteredNumbers, OriginalNumbers
 from coterie.methods.grouping import Find, Grouping
 from coterie.schema.arrays import Codes, Floats, Words
@@ -38,7 +37,6 @@ class SortedTable:
 
     columns: Mapping[str, Column]
     measured: Mapping[str, Column] | None = None
-    rules: RowRules | None = None  # that synthetic rows satisfy
     draws: Draws = field(default_factory=dict, repr=False)  # kept by SharedNoise for reuse by later k
     _ranks: dict[Place, tuple[Floats, Codes]] = field(default_factory=dict, repr=False)
     _numbers: dict[tuple[str, ...], OriginalNumbers] = field(default_factory=dict, repr=False)

@@ -26,6 +26,7 @@ from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import brief
 
+NOTHING_TO_LOSE = "none to speak of, so none to lose"
 _RUNS = 2
 _OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
 _BINS, _MOST_LABELS, _MOST_PAIRS = 8, 20, 200
@@ -139,6 +140,8 @@ class Trial:
         known, settings = get_measure(measure), Settings(target=self.target)
         results = [known.compute(pair, settings) for pair in pairs]
         value = float(np.mean([math.inf if found.value is None else found.value for found in results]))
+        if math.isinf(value):
+            return value, NOTHING_TO_LOSE
         luck = float(np.mean([found.details.get("by_sampling", 0.0) for found in results]))
         return value, known.word(value, luck)
 

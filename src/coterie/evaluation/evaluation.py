@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.errors import CoterieError
+from coterie.errors import CertificateError, CoterieError
 from coterie.evaluation import all_measures, associations, get_measure, two_way
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair, bring_together
@@ -18,6 +18,7 @@ from coterie.evaluation.row_order import in_record_order, row_order
 from coterie.evaluation.tables import UNWEIGHTED
 from coterie.methods import all_methods, get_method
 from coterie.promise.certificate import Certificate
+from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
 from coterie.registry import failure
 from coterie.schema.attributes import Schema
@@ -148,6 +149,8 @@ def evaluate(
     seed: int = 0,
     table: str | None = None,
     query: str | None = None,
+    released_table: str | None = None,
+    certificate: Certificate | str | Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
     """Measure what a release is still worth, against its original.
@@ -184,6 +187,10 @@ def evaluate(
         For the queries and the classifier.
     table, query : str, optional
         The table (or sheet) to read, or a query, where `original` is a database (or a workbook).
+    released_table : str, optional
+        The released table, where `released` is a database.
+    certificate : Certificate, str or Path, optional
+        That of the release. Default: the file RELEASED.certificate.json, if it exists.
     progress : callable, optional
         Called with the name of each measure that was taken.
 
@@ -215,7 +222,7 @@ def evaluate(
     chosen = [one if isinstance(one, Measure) else get_measure(one) for one in asked]
     schema = as_schema(schema)
     rows = released.table if isinstance(released, Release) else released
-    certificate = _certificate(released)
+    made = _certificate(released, released_table, certificate)
     if (
         order is None
         and isinstance(released, Release)
@@ -223,14 +230,14 @@ def evaluate(
         and shuffled is None
     ):
         order = _known_order(released)
-    rows = as_table(rows, schema.of_release)
+    rows = as_table(rows, schema.of_release, table=released_table)
     if order is not None:
         rows, shuffled = in_record_order(rows, row_order(order)), False
     pair = bring_together(
         as_table(original, schema, table=table, query=query),
         rows,
         schema,
-        shuffled=_unlinked(certificate) if shuffled is None else shuffled,
+        shuffled=_unlinked(made) if shuffled is None else shuffled,
     )
     found: dict[str, MeasureResult] = {}
     for measure in chosen:
@@ -245,7 +252,7 @@ def evaluate(
         pair.notes,
         _weighted(pair, schema, settings),
         _rules(pair, schema),
-        None if certificate is None else certificate.release.digest.value,
+        None if made is None else made.release.digest.value,
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
@@ -308,8 +315,19 @@ def _known_order(released: Release) -> Sequence[int] | None:
         return None
 
 
-def _certificate(released: Any) -> Certificate | None:
-    """The one of the release, or that lies beside it."""
+def _certificate(
+    released: Any, table: str | None, given: Certificate | str | Path | None
+) -> Certificate | None:
+    """The one that is given, of the release, or that lies beside it."""
+    if given is not None:
+        made = given if isinstance(given, Certificate) else Certificate.read(given)
+        digest = made.release.digest
+        if isinstance(released, str | Path) and released_digest(str(released), table, digest) != digest.value:
+            raise CertificateError(
+                "The release and the certificate do not belong together: the digests differ.",
+                "Give the certificate of this very release.",
+            )
+        return made
     try:
         if isinstance(released, Release):
             return released.certificate

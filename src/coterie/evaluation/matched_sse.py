@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.evaluation.clustered import ReleasedNumbers
-from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import NumericColumn, in_variances, present, squared_error
@@ -55,7 +54,7 @@ MEASURE = Measure(
     "0 is the same distribution",
     papers="ours; it needs no linkage",
     needs_linkage=False,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
     rank=13,
     costly=True,
 )

@@ -1,13 +1,11 @@
 """sse: the mean SSE of Soria-Comas et al., Eq. (4)–(5), with σ for σ² and 1/m inside the root: the mean squared error in
-variances.
+variances, because √(1/m · Σ(d/σ)²)² averaged over records is the mean over attributes.
 
 That is the reading under which the levels that Del Vasto-Terrientes et al. print come out (`coterie reproduce
 fragmented-fig3`). The equation as printed is `sse-paper`.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
@@ -24,11 +22,6 @@ def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     return in_variances(released.squared_error / numbers.records.shape[1], numbers.variance, numbers.rounding)
 
 
-def by_record(values: Floats) -> Floats:
-    """√(1/m · Σ(d/σ)²)² averaged over records is the mean over attributes."""
-    return np.asarray(np.mean(values, axis=0), dtype=np.float64)
-
-
 MEASURE = Measure(
     name="sse",
     title="mean squared error, scale-free",
@@ -37,6 +30,6 @@ MEASURE = Measure(
     papers="Soria-Comas et al. (iDP), Eq. (5) and Del Vasto-Terrientes et al. (fragmented data), Eq. (5), with σ for σ² "
     "and 1/m inside the root",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
     rank=10,
 )

@@ -53,7 +53,8 @@ def cells_of(before: Column, after: Column, bins: int, most_labels: int | None =
         return TableCells(codes[0].astype(np.int64), codes[1].astype(np.int64), len(names), tuple(names))
     assert isinstance(after, NumericColumn)
     there = present(before.values)
-    cuts = np.unique(np.quantile(there, np.arange(1, bins) / bins)) if len(there) else np.empty(0)
+    cuts = np.quantile(there, np.arange(1, bins) / bins) if len(there) else np.empty(0)
+    cuts = np.unique(cuts if before.attribute.type is AttributeType.CONTINUOUS else np.floor(cuts))
     return TableCells(
         _binned(before.values, cuts), _binned(after.values, cuts), len(cuts) + 2, _bin_names(before, cuts)
     )

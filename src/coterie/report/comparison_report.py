@@ -14,7 +14,6 @@ import pyarrow as pa
 from coterie._version import __version__
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell, left_out
-from coterie.errors import MissingExtra
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import MeasureResult
 from coterie.evaluation.pair import Pair, bring_together
@@ -31,10 +30,12 @@ from coterie.report.ranking import (
     Best,
     Verdict,
     best_cells,
+    is_synthetic,
     key_to_errors,
     verdict,
     yardstick,
 )
+from coterie.report.rendering import rendered
 from coterie.schema.exact import as_text
 
 FIGURES = {"error-by-k", "error-heatmap", "distributions", "correlations", "risk-utility"}
@@ -56,7 +57,8 @@ def write_comparison(
     said = verdict(comparison, best, comparison.sample, accept)
     examples = example_releases(comparison, best, data)
     pairs = {
-        cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
+        cell: bring_together(data, release.table, comparison.schema, shuffled=is_synthetic(cell.method))
+        for cell, release in examples.items()
     }
     rows = whole_rows(pairs, comparison.settings)
     said = replace(said, relations=_relations(rows))
@@ -171,16 +173,10 @@ def _page(
     extra: Mapping[str, Mapping[str, MeasureResult]],
 ) -> str:
     """report.html: one file, no network, the verdict first."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise MissingExtra.named("report", "The HTML report") from None
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["number"] = _number
-    template = (Path(__file__).parent / "templates" / "report.html.j2").read_text(encoding="utf-8")
-    return environment.from_string(template).render(
+    return rendered(
+        "report.html.j2",
+        "The HTML report",
+        {"number": _number},
         title=f"Comparison on {comparison.name}",
         version=__version__,
         issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",

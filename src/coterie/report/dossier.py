@@ -24,11 +24,11 @@ from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Entry, Ledger
 from coterie.publication.publishing import publish_files
 from coterie.publication.severe_audit import recorded, recorded_audits
-from coterie.report.dossier_blocks import Dossier
-from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
+from coterie.report.dossier_content import Dossier, DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
 from coterie.report.dossier_pdf import dossier_pdf
 from coterie.schema.exact import as_text
+from coterie.table.address import is_database, without_credentials
 
 JsonDocument = Mapping[str, Any]
 
@@ -45,6 +45,7 @@ class WrittenDossier:
 def write_dossier(
     released: str | Path,
     *,
+    table: str | None = None,
     certificate: Certificate | str | Path | None = None,
     audit: Audit | str | Path | None = None,
     evaluation: Evaluation | str | Path | None = None,
@@ -61,9 +62,13 @@ def write_dossier(
     Parameters
     ----------
     released : str or Path
-        The released file. Its certificate is checked first: a dossier of changed data is never written.
+        The released file, or the address of a database. Its certificate is checked first: a dossier of changed data is
+        never written.
+    table : str, optional
+        The released table, where `released` is a database.
     certificate : Certificate, str or Path, optional
-        Default: the file RELEASED.certificate.json.
+        Default: the file RELEASED.certificate.json. Of a database, give the file: the dossier is written beside it, and
+        audit and evaluation are looked for there.
     audit : Audit, str or Path, optional
         What `audit` found about this very file, or the folder or `audit.json` that holds it. Default: an `audit.json`
         in the folder of the release, or in a folder inside it, that names this release.
@@ -116,11 +121,11 @@ def write_dossier(
     >>> made.html.name, made.pdf.name
     ('out.csv.dossier.html', 'out.csv.dossier.pdf')
     """
-    released = Path(released)
     name = "public-dossier" if public else "dossier"
-    stem = Path(f"{released}.{name}") if output is None else Path(output)
+    stem = f"{_beside(released, certificate)}.{name}" if output is None else str(output)
     made = compose_dossier(
         released,
+        table=table,
         certificate=certificate,
         audit=audit,
         evaluation=evaluation,
@@ -136,9 +141,22 @@ def write_dossier(
     return WrittenDossier(html, pdf, public)
 
 
+def _beside(released: str | Path, certificate: Certificate | str | Path | None) -> Path:
+    """The released file; of a database, what its certificate is called after."""
+    if not is_database(released):
+        return Path(released)
+    if certificate is None or isinstance(certificate, Certificate):
+        raise ParameterError(
+            "A release in a database has no file that its certificate could lie beside.",
+            "Give the certificate's file: --certificate (certificate=).",
+        )
+    return Path(str(certificate).removesuffix(".certificate.json"))
+
+
 def compose_dossier(
-    released: Path,
+    released: str | Path,
     *,
+    table: str | None = None,
     certificate: Certificate | str | Path | None = None,
     audit: Audit | str | Path | None = None,
     evaluation: Evaluation | str | Path | None = None,
@@ -149,80 +167,86 @@ def compose_dossier(
     despite: str | None = None,
 ) -> Dossier:
     """The content, checked; nothing is written."""
-    if not isinstance(certificate, Certificate):
-        certificate = Certificate.read(certificate or f"{released}.certificate.json")
-    digest = certificate.release.digest
-    if released_digest(str(released), None, digest) != digest.value:
+    beside = _beside(released, certificate)
+    file = f"{beside}.certificate.json" if certificate is None else certificate
+    made = file if isinstance(file, Certificate) else Certificate.read(file)
+    shown = without_credentials(str(released)) if is_database(released) else beside.name
+    digest = made.release.digest
+    if released_digest(str(released), table, digest) != digest.value:
         raise CertificateError(
-            f"{released} and its certificate do not belong together: the digests differ.",
+            f"{shown} and its certificate do not belong together: the digests differ.",
             "Give the certificate of this release with --certificate (certificate=), or the file as it was written.",
         )
-    if certificate.signature is not None:
-        check_signature(certificate, None)
-    found = _audit(audit, released, digest.value)
+    if made.signature is not None:
+        check_signature(made, None)
+    folder = beside.absolute().parent
+    found = _checked(audit, "audit", folder, digest.value)
     entry, account = _account(ledger, digest.value)
     reason = despite.strip() if despite and despite.strip() else entry.purpose.despite if entry else ""
-    if found is not None and found["level"] == Level.SEVERE and not reason:
+    earlier = "" if found is not None else _severe_before(folder, made.method)
+    severe = found is not None and found["level"] == Level.SEVERE
+    if (severe or earlier) and not reason:
+        which = f"another release by '{made.method}' ({earlier[:10]})"
         raise ParameterError(
-            "The audit of this release found a severe risk, and nobody wrote why it goes on.",
+            f"The audit of {'this release' if severe else which} found a severe risk, and nobody wrote why it goes on.",
             'Choose a proved method (`coterie methods`), or give the reason: --despite "…" (despite=).',
         )
     facts = DossierFacts(
-        title=title or released.name,
+        title=title or (f"{table} in {shown}" if table else shown),
         audience=audience,
-        file=released.name,
-        certificate=certificate,
+        file=shown,
+        table=table,
+        certificate_file=f"{beside.name}.certificate.json"
+        if isinstance(file, Certificate)
+        else Path(file).name,
+        certificate=made,
         audit=found,
-        evaluation=_evaluation(evaluation, released, digest.value),
+        evaluation=_checked(evaluation, "evaluation", folder, digest.value),
         ledger=account,
         despite=reason,
+        severe_before=earlier,
         public=public,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return dossier_of(facts)
 
 
-def _audit(given: Audit | str | Path | None, released: Path, digest: str) -> JsonDocument | None:
+_KEYS = {"audit": "level", "evaluation": "measures"}  # what every such document has
+
+
+def _checked(given: Any, what: str, folder: Path, digest: str) -> JsonDocument | None:
+    """An audit or an evaluation of these very bytes: the one that is given, or the latest in the folder."""
+    key = _KEYS[what]
     if given is None:
         same = [
-            one for one in recorded_audits(released.absolute().parent) if one.get("release_digest") == digest
+            one
+            for one in recorded(folder, f"{what}.json")
+            if key in one and one.get("release_digest") == digest
         ]
         return same[-1] if same else None
-    if isinstance(given, Audit):
+    if isinstance(given, Audit | Evaluation):
         found: JsonDocument = given.to_dict()
     else:
         path = Path(given)
-        found = _document(path / "audit.json" if path.is_dir() else path, "audit")
-    if found.get("release_digest") != digest:
+        found = _document(path / f"{what}.json" if path.is_dir() else path, what)
+    if key not in found:
+        raise DataError(f"{given} is not an {what}.", f"Give what `coterie {_COMMANDS[what]}` wrote.")
+    of_a_frame = what == "evaluation" and found.get("release_digest") is None  # whoever gives it must know
+    if found.get("release_digest") != digest and not of_a_frame:
         raise DataError(
-            "This audit is of another release, or does not say which.",
-            "Run `coterie audit` on this very file, with its certificate beside it.",
+            f"This {what} is of another release, or does not say which.",
+            f"Run `coterie {_COMMANDS[what]}` on this very file, with its certificate beside it.",
         )
     return found
 
 
-def _evaluation(given: Evaluation | str | Path | None, released: Path, digest: str) -> JsonDocument | None:
-    if given is None:
-        known = recorded(released.absolute().parent, "evaluation.json")
-        same = [
-            one
-            for one in known
-            if one.get("release_digest") == digest and isinstance(one.get("measures"), dict)
-        ]
-        return same[-1] if same else None
-    if isinstance(given, Evaluation):
-        found: JsonDocument = given.to_dict()
-    else:
-        path = Path(given)
-        found = _document(path / "evaluation.json" if path.is_dir() else path, "evaluation")
-    if not isinstance(found.get("measures"), dict):
-        raise DataError(f"{given} is not an evaluation.", "Give what `coterie evaluate --output` wrote.")
-    if found.get("release_digest") not in (
-        None,
-        digest,
-    ):  # None: of a frame, which whoever gives it must know
-        raise DataError("This evaluation is of another release.", "Run `coterie evaluate` on this very file.")
-    return found
+_COMMANDS = {"audit": "audit", "evaluation": "evaluate"}
+
+
+def _severe_before(folder: Path, method: str) -> str:
+    """When the latest audit of a release by this method in the folder was made, if it found a severe risk."""
+    same = [one for one in recorded_audits(folder) if (one.get("promised") or {}).get("method") == method]
+    return str(same[-1].get("made")) if same and same[-1]["level"] == Level.SEVERE else ""
 
 
 def _document(path: Path, what: str) -> JsonDocument:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Level, percent
 from coterie.errors import counted, shortened
-from coterie.evaluation.measure import DESTROYED
+from coterie.evaluation import get_measure
+from coterie.evaluation.measure import DESTROYED, MeasureResult
+from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate, CertifiedPromise
 from coterie.promise.posterior import (
     DP,
@@ -20,24 +23,99 @@ from coterie.promise.posterior import (
     odds_in_words,
     share_in_words,
 )
-from coterie.report.dossier_blocks import (
-    BAD,
-    OK,
-    PLAIN,
-    WARN,
-    Belief,
-    Command,
-    Dossier,
-    DossierCell,
-    DossierSection,
-    DossierTable,
-    DossierText,
-    Meter,
-    Pairs,
-    Signatures,
-)
-from coterie.report.dossier_uses import judged, synthetic_rows, uses
 from coterie.schema.attributes import Role, Source
+
+# Tone of a chip: how something is coloured. The words always say it too.
+OK, WARN, BAD, PLAIN = "ok", "warn", "bad", "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Short headings, each with its text."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The promise as one sentence, and how sure somebody can be before and after."""
+
+    sentence: str
+    bars: tuple[tuple[str, float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DossierText:
+    text: str
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoodAndBad:
+    good: tuple[str, ...]
+    bad: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DossierCell:
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DossierTable:
+    headings: tuple[str, ...]
+    rows: tuple[tuple[DossierCell, ...], ...]
+    widths: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """How much of a budget is spent."""
+
+    share: float
+    spent: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    who: tuple[str, ...]
+
+
+Block = Pairs | Belief | DossierText | GoodAndBad | DossierTable | Meter | Command | Signatures
+
+
+@dataclass(frozen=True, slots=True)
+class DossierSection:
+    heading: str
+    blocks: tuple[Block, ...]
+    chip: tuple[str, str] | None = None  # tone and words
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """A dossier, ready to be written. Two pages: what is promised, and what was checked."""
+
+    title: str
+    subtitle: str
+    fingerprint: str
+    made: str
+    public: bool
+    pages: tuple[tuple[DossierSection, ...], ...]
+
+    @property
+    def version(self) -> str:
+        return "Public version" if self.public else "Internal copy: do not publish"
+
+    def footer(self, page: int) -> tuple[str, str]:
+        short = " ".join(self.fingerprint[place : place + 4] for place in range(0, 12, 4))
+        return f"Page {page} of {len(self.pages)}, written {day(self.made)}", f"Release fingerprint {short}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +138,15 @@ class DossierFacts:
 
     title: str
     audience: str
-    file: str
+    file: str  # or, of a database, its address without a password
+    table: str | None
+    certificate_file: str
     certificate: Certificate
     audit: Mapping[str, Any] | None
     evaluation: Mapping[str, Any] | None
     ledger: LedgerFacts | None
     despite: str
+    severe_before: str  # when another release by this method was found severe, and this one was not audited
     public: bool
     made: str
 
@@ -116,7 +197,7 @@ def _what(facts: DossierFacts) -> DossierSection:
     synthetic = synthetic_rows(made)
     kind = "synthetic: no row is a real person" if synthetic else "one per record of the original"
     pairs = [
-        ("File", facts.file),
+        ("Table" if facts.table else "File", f"{facts.table} in {facts.file}" if facts.table else facts.file),
         ("Rows", f"{made.release.rows:,}, {kind}{', in random order' if made.release.shuffled else ''}"),
         ("Columns", f"{len(made.release.columns)}: {shortened(made.release.columns, _COLUMNS)}"),
         ("For", facts.audience),
@@ -191,13 +272,103 @@ def _rests_on(made: Certificate) -> DossierSection:
     noise = f"{made.sampler}, drawn once"
     if made.reproducible:
         noise = f"{made.sampler} with a seed: anybody who has the seed can take it off. NOT PRIVATE"
-    assumptions = "; ".join(made.guarantee.assumptions)
+    assumptions = ";\n".join(made.guarantee.assumptions)
     pairs = [("Ranges, labels", bounds or "none needed"), ("Noise", noise)]
     if assumptions:
         pairs.append(("It holds if", assumptions))
     if made.rules:
         pairs.append(("Rules", f"every row keeps {counted(len(made.rules), 'public rule')}"))
     return DossierSection("What the promise rests on", (Pairs(tuple(pairs)),))
+
+
+def synthetic_rows(made: Certificate) -> bool:
+    method = all_methods().get(made.method)
+    return made.dependence is not None or (method is not None and method.synthetic)
+
+
+def uses(made: Certificate, evaluation: Mapping[str, Any] | None, *, public: bool) -> DossierSection:
+    good: list[str] = []
+    bad: list[str] = []
+    if synthetic_rows(made):
+        good += ["trying out programs, and teaching"]
+        bad += ["looking up single rows: no row is a real person", "small groups and rare answers"]
+    else:
+        good += ["analyses that bear the noise stated on the certificate"]
+        bad += ["taking a single value for the truth about a person"]
+    if made.guarantee.unit is not None:
+        bad.append(f"who belongs to which {made.guarantee.unit}: the rows do not tell")
+    blocks: list[Block] = []
+    if evaluation is not None and not public:
+        better, worse = _measured(evaluation)
+        good, bad = [*better, *good], [*worse, *bad]
+        blocks.append(DossierText(_thresholds(), small=True))
+    else:
+        good = [*(["shares and averages of large groups"] if synthetic_rows(made) else []), *good]
+        if not public:
+            words = "Not measured against the original (coterie evaluate)."
+            blocks.append(DossierText(words, small=True))
+    return DossierSection("What it is good for, and what not", (GoodAndBad(tuple(good), tuple(bad)), *blocks))
+
+
+# Measures that a reader of a dossier can use, in this order, and what each is about.
+_MEASURED = {
+    "one-way": "shares and distributions of single columns",
+    "two-way": "tables of two columns",
+    "associations": "relations between two columns",
+    "models": "regressions and classifiers",
+}
+_LISTED = 4  # names in one line
+
+
+def _measured(evaluation: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """What it is good for by the words of each measure, and what not: worst attributes and pairs by name."""
+    good: list[str] = []
+    bad: list[str] = []
+    for name, about in _MEASURED.items():
+        word, lost = judged(evaluation, name)
+        if not word:
+            continue
+        usable = word in [known for _, known in get_measure(name).words[:2]]
+        if usable:
+            good.append(f"{about}: {word}")
+        else:
+            bad.append(
+                f"{about}: {word}" + (f" ({DESTROYED}: {_named(lost)})" if lost and word != DESTROYED else "")
+            )
+        if lost and usable:
+            bad.append(f"{about}, of {_named(lost)}: {DESTROYED}")
+    broken = [rule for rule in evaluation.get("rules") or () if rule["after"] > 0]
+    bad += [
+        f"the rule {rule['rule']}: broken by {percent(rule['after'])} of the rows"
+        for rule in broken[:_LISTED]
+    ]
+    return good, bad
+
+
+def judged(evaluation: Mapping[str, Any], name: str) -> tuple[str, list[str]]:
+    """The word for a measure, and what of it is destroyed."""
+    found = (evaluation.get("measures") or {}).get(name)
+    if not found or found.get("value") is None:
+        return "", []
+    result = MeasureResult(found["value"], found.get("attributes") or {}, found.get("details") or {})
+    measure = get_measure(name)
+    return measure.word(result.value or 0.0, result.details.get("by_sampling", 0.0)), measure.destroyed(
+        result
+    )
+
+
+def _thresholds() -> str:
+    told = []
+    for name in ("one-way", "associations"):
+        measure = get_measure(name)
+        limits = ", ".join(f"{word} up to {most:g}" for most, word in measure.words)
+        told.append(f"{measure.title} (0 to 1): {limits}, then {DESTROYED}")
+    return f"Measured against the original, by stated limits: {'; '.join(told)}."
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 TONES = {Level.NOTHING: OK, Level.SOME: WARN, Level.SEVERE: BAD, Level.UNKNOWN: PLAIN}
@@ -263,7 +434,9 @@ def _figures(facts: DossierFacts) -> list[DossierSection]:
     grid = DossierTable(
         ("Attack", "Measured (95 % interval)", "Baseline", "Found"), tuple(rows), (0.32, 0.32, 0.15, 0.21)
     )
-    note = " ".join(filter(None, words)) + " An audit can find leaks; only a proof rules them out."
+    note = " ".join(filter(None, words)) + (
+        " Baseline: what the same attacker gets without this release. An audit can find leaks; only a proof rules them out."
+    )
     return [
         DossierSection(
             "The audit in figures (internal: from the original data)", (grid, DossierText(note, small=True))
@@ -285,24 +458,29 @@ def _interval(estimate: Mapping[str, Any], unit: str) -> str:
 
 
 def _reason(facts: DossierFacts) -> list[DossierSection]:
+    """Why somebody goes on: of a severe audit of these bytes, or of an earlier release by the same method."""
     severe = facts.audit is not None and facts.audit["level"] == Level.SEVERE
     if not facts.despite and not severe:
         return []
-    told = f"“{facts.despite}”"
-    if facts.public:
-        told = "The reason is in the internal copy of this dossier."
-    chip = (BAD, "Severe finding")
-    words = "The audit found a severe risk. Whoever publishes this release wrote why it goes on:"
-    return [DossierSection("Why it is released all the same", (DossierText(words), DossierText(told)), chip)]
+    if severe:
+        words = "The audit found a severe risk."
+    elif facts.severe_before:
+        words = f"Not audited itself. Another release by the same method was ({day(facts.severe_before)}): severe risk."
+    else:
+        words = "An audit of a release of this table by the same method found a severe risk."
+    told = "The reason is in the internal copy of this dossier." if facts.public else f"“{facts.despite}”"
+    said = f"{words} Whoever publishes this release wrote why it goes on:"
+    return [
+        DossierSection(
+            "Why it is released all the same", (DossierText(said), DossierText(told)), (BAD, "Severe finding")
+        )
+    ]
 
 
 def _ledger(facts: DossierFacts) -> DossierSection:
     account, heading = facts.ledger, "What is left to spend on these people"
     if account is None:
-        words = (
-            "This release is not recorded in a ledger that was given here. Promises about the same people add up: "
-            "note it before the next release."
-        )
+        words = "No ledger was given. Promises about the same people add up: record this release before the next one."
         return DossierSection(heading, (DossierText(words),))
     meter = Meter(
         account.share_spent, f"spent: ε = {account.spent}", f"left: {account.remaining} of {account.lifetime}"
@@ -318,10 +496,17 @@ def _ledger(facts: DossierFacts) -> DossierSection:
 
 
 def _who(facts: DossierFacts) -> DossierSection:
+    known = {"audit": facts.audit, "comparison with the original": facts.evaluation, "ledger": facts.ledger}
+    seen = ", ".join(
+        ["original data", *(name for name, one in known.items() if one), "both versions of this dossier"]
+    )
     rows = (
-        ("Data steward", "original file, audit, evaluation, ledger, both versions of this dossier"),
-        ("Data protection officer", "both versions of this dossier, with the internal figures of one"),
-        (facts.audience.capitalize(), "the release, its certificate, the public version of this dossier"),
+        ("Data steward", seen),
+        ("Data protection officer", "both versions of this dossier"),
+        (
+            facts.audience[:1].upper() + facts.audience[1:],
+            "the release, its certificate, the public version of this dossier",
+        ),
     )
     grid = DossierTable(
         ("Who", "What"), tuple((DossierCell(who), DossierCell(what)) for who, what in rows), (0.3, 0.7)
@@ -334,7 +519,8 @@ def _verify(facts: DossierFacts) -> DossierSection:
     shown = " ".join(digest.value[place : place + 16] for place in range(0, 64, 16))
     signature = facts.certificate.signature
     by = f" Signed by the key {signature.fingerprint}." if signature is not None else ""
-    command = f"coterie certificate verify {facts.file} {facts.file}.certificate.json"
+    words = ["coterie", "certificate", "verify", facts.file, facts.certificate_file]
+    command = shlex.join([*words, *(["--table", facts.table] if facts.table else [])])
     return DossierSection(
         "How anybody can verify it",
         (

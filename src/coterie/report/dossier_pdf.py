@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from html import escape
 from io import BytesIO
 from typing import Any
 
 from coterie.errors import MissingExtra
 from coterie.report.charts.figure import STATIC
-from coterie.report.dossier_blocks import (
+from coterie.report.dossier_content import (
     Belief,
     Block,
     Command,
@@ -21,9 +22,8 @@ from coterie.report.dossier_blocks import (
     Meter,
     Pairs,
     Signatures,
-    markup_of,
 )
-from coterie.report.dossier_page import footer_words, version_words
+from coterie.report.dossier_page import unbroken
 
 MM = 72 / 25.4
 SIDE, TOP, BOTTOM = 17 * MM, 20 * MM, 15 * MM
@@ -81,6 +81,11 @@ def dossier_pdf(dossier: Dossier) -> bytes:
     return written.getvalue()
 
 
+def markup_of(words: str) -> str:
+    """Safe to stand in a paragraph."""
+    return escape(unbroken(words)).replace("\n", "<br/>")
+
+
 def _frame(canvas: Any, dossier: Dossier, page: int) -> None:
     canvas.saveState()
     edge, right = 297 * MM - 13 * MM, 210 * MM - SIDE
@@ -88,10 +93,10 @@ def _frame(canvas: Any, dossier: Dossier, page: int) -> None:
     canvas.setFillColor(COLOURS["ink"])
     canvas.drawString(SIDE, edge, "Release dossier")
     canvas.setFillColor(COLOURS["quiet" if dossier.public else "bad"])
-    canvas.drawRightString(right, edge, version_words(dossier))
+    canvas.drawRightString(right, edge, dossier.version)
     canvas.setStrokeColor(COLOURS["ink"])
     canvas.line(SIDE, edge - 5, right, edge - 5)
-    left_words, right_words = footer_words(dossier, page - 1)
+    left_words, right_words = dossier.footer(page)
     canvas.setFont(REGULAR, 7.5)
     canvas.setFillColor(COLOURS["quiet"])
     canvas.drawString(SIDE, 9 * MM, left_words)
@@ -100,7 +105,13 @@ def _frame(canvas: Any, dossier: Dossier, page: int) -> None:
 
 
 def _text(
-    markup: str, size: float = 8.6, *, bold: bool = False, colour: str = "ink", after: float = 0.0
+    markup: str,
+    size: float = 8.6,
+    *,
+    bold: bool = False,
+    colour: str = "ink",
+    after: float = 0.0,
+    hang: float = 0.0,
 ) -> Any:
     """`markup` is escaped already."""
     from reportlab.lib.colors import HexColor
@@ -115,6 +126,8 @@ def _text(
         textColor=HexColor(COLOURS[colour]),
         spaceAfter=after * MM,
         splitLongWords=1,
+        leftIndent=hang,
+        firstLineIndent=-hang,
     )
     return Paragraph(markup, style)
 
@@ -201,7 +214,7 @@ def _(block: DossierText) -> list[Any]:
 @_block.register
 def _(block: GoodAndBad) -> list[Any]:
     def column(tone: str, heading: str, lines: tuple[str, ...]) -> list[Any]:
-        return [_text(_chip(tone, heading)), *(_text(f"•&nbsp;{markup_of(line)}") for line in lines)]
+        return [_text(_chip(tone, heading)), *(_text(f"•&nbsp;{markup_of(line)}", hang=7) for line in lines)]
 
     columns = [[column("ok", "Good for", block.good), column("warn", "Not good for", block.bad)]]
     return [_boxed(columns, [WIDTH / 2, WIDTH / 2])]

@@ -10,14 +10,13 @@ from coterie.auditing import audit_release
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
 from coterie.auditing.audit import Audit
 from coterie.auditing.auditing_method import hold_back
+from coterie.comparison.by_release import draw
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
 from coterie.evaluation import all_measures
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
-from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
-from coterie.publication.protect import protect
 from coterie.publication.release import Release
 from coterie.report.charts import RiskPoint
 from coterie.report.ranking import Best, errors_by, is_synthetic, yardstick
@@ -27,18 +26,7 @@ def example_releases(comparison: Comparison, best: list[Best], data: pa.Table) -
     """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
     largest = comparison.epsilons[-1]
     cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
-    return {cell: _example(comparison, cell, data) for cell in cells}
-
-
-def _example(comparison: Comparison, cell: Cell, data: pa.Table) -> Release:
-    return protect(
-        data,
-        comparison.schema,
-        method=cell.method,
-        epsilon=cell.epsilon,
-        k=None if get_method(cell.method).fixed_k else cell.k,
-        seed=comparison.grid.seed,
-    )
+    return {cell: draw(data, comparison.schema, cell, comparison.grid.seed) for cell in cells}
 
 
 def risk_points(
@@ -57,14 +45,18 @@ def risk_points(
     """
     points: list[RiskPoint] = []
     errors = errors_by(comparison, yardstick(comparison))
-    inside, others = hold_back(data, comparison.grid.seed)
+    inside, others = hold_back(data, comparison.grid.seed, comparison.schema)
     attacked = [entry for entry in best if entry.cell in examples]
     for done, entry in enumerate(attacked, 1):
         synthetic, apart = is_synthetic(entry.cell.method), entry.cell.k <= inside.num_rows
         apart = apart and others.num_rows >= FEWEST_TRIALS
         audit = audit_release(
             inside if apart else data,
-            (_example(comparison, entry.cell, inside) if apart else examples[entry.cell]).table,
+            (
+                draw(inside, comparison.schema, entry.cell, comparison.grid.seed)
+                if apart
+                else examples[entry.cell]
+            ).table,
             comparison.schema,
             control=others if apart else None,
             in_order=not synthetic,

@@ -9,13 +9,14 @@ import numpy as np
 
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
+from coterie.comparison.recommendation import PURPOSES, measure_of
 from coterie.comparison.results import cell_warnings, promise
 from coterie.errors import ParameterError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP
-from coterie.report.charts import RiskPoint, number
+from coterie.report.charts import RiskPoint, number, percent
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
 
@@ -36,8 +37,16 @@ UNITS = {
     "semantic-distance": "mean semantic distance",
     "sse-matched": "squared error of the distributions (variances per attribute)",
     "jensen-shannon": "Jensen–Shannon divergence",
+    # Of whole rows, where a purpose was named.
+    "one-way": "share of people to move, in tables of one column",
+    "two-way": "share of people to move, in tables of two columns",
+    "three-way": "share of people to move, in tables of three columns",
+    "associations": "share of relations that is lost",
+    "models": "share of the skill of models that is lost",
 }
+_ABOUT = {"associations": "relations", "models": "models", "two-way": "tables", "three-way": "tables"}
 MEAN_LEVEL = (1.0, "1: as inaccurate as replacing every value by the mean")
+_BY_COLUMN = ("sse", "semantic-distance", "sse-matched", "jensen-shannon")
 SCALES = {
     "sse": "1 is as inaccurate as replacing every value by the mean",
     "sse-matched": "1 is as inaccurate as replacing every value by the mean",
@@ -70,7 +79,7 @@ WORDS = {
 def in_words(measure: str, error: float) -> str:
     """By the limits that the measure itself states, where it does; they are the same wherever its figure is told."""
     if get_measure(measure).words:
-        return f"distributions {get_measure(measure).word(error)}"
+        return f"{_ABOUT.get(measure, 'distributions')} {get_measure(measure).word(error)}"
     return next(said for least, said in WORDS[measure] if error >= least).format(times=number(error))
 
 
@@ -92,12 +101,15 @@ class Best:
 
     @property
     def figure(self) -> str:
-        return {
-            "sse": f"a mean squared error of {number(self.error)} variances per attribute",
-            "sse-matched": f"distributions off by {number(self.error)} variances per attribute, matched by rank",
-            "semantic-distance": f"a mean semantic distance of {number(self.error)}",
-            "jensen-shannon": f"a Jensen–Shannon divergence of {number(self.error)}",
-        }[self.measure]
+        said = {
+            "sse": "a mean squared error of {} variances per attribute",
+            "sse-matched": "distributions off by {} variances per attribute, matched by rank",
+            "semantic-distance": "a mean semantic distance of {}",
+            "jensen-shannon": "a Jensen–Shannon divergence of {}",
+        }
+        if self.measure in said:
+            return said[self.measure].format(number(self.error))
+        return f"{UNITS[self.measure]}: {percent(self.error)}"
 
     @property
     def choice(self) -> str:
@@ -129,8 +141,12 @@ def is_synthetic(method: str) -> bool:
 
 def yardstick(comparison: Comparison) -> str:
     """What all choices are ranked by: one measure, that means the same for rows of people and for synthetic rows."""
+    if comparison.purpose is not None:
+        wanted = measure_of(comparison.purpose, comparison.schema).name
+        if not np.isnan(comparison.results.values[wanted]).all():
+            return wanted
     synthetic = any(map(is_synthetic, comparison.grid.methods))
-    able = [name for name in UNITS if not (synthetic and get_measure(name).needs_linkage)]
+    able = [name for name in _BY_COLUMN if not (synthetic and get_measure(name).needs_linkage)]
     if synthetic:  # it sees labels as well as numbers
         able.sort(key=lambda name: name != "jensen-shannon")
     found = next((name for name in able if name in comparison.results.values), None)
@@ -144,9 +160,9 @@ def yardstick(comparison: Comparison) -> str:
 
 def ranking_measures(names: list[str]) -> list[str]:
     """The same names, refused before the work where nothing among them could rank the choices."""
-    if not set(names) & set(UNITS):
+    if not set(names) & set(_BY_COLUMN):
         raise ParameterError(
-            "Choices cannot be ranked by these measures.", f"Take one of these too: {', '.join(UNITS)}."
+            "Choices cannot be ranked by these measures.", f"Take one of these too: {', '.join(_BY_COLUMN)}."
         )
     return names
 
@@ -190,7 +206,8 @@ def best_cells(comparison: Comparison) -> list[Best]:
 def key_to_errors(best: Sequence[Best]) -> str:
     """What the errors in a table of the best choices are."""
     usual = best[0].measure
-    return f"The error is the {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
+    over = "attributes and runs" if usual in SCALES else "runs"
+    return f"The error is the {UNITS[usual]}, mean over {over}; {SCALES.get(usual, '0 is best, 1 the worst possible')}."
 
 
 MOST_NAMES = 6  # of attributes in one sentence
@@ -237,9 +254,10 @@ def verdict(
     of = f"{comparison.records:,} records and {counted(width, 'protected attribute')}"
     opening = f"For ε {scope} {as_text(largest)} and {what} of {of}, "
     if safe:
-        among = _AMONG[top.group]
+        among, wanted = _AMONG[top.group], None if top.measure in _BY_COLUMN else comparison.purpose
+        best_at = "changes the data least" if wanted is None else f"is best for {PURPOSES[wanted][1]}"
         headline = (
-            f"{opening}{top.choice}{at} changes the data least{among}: {top.words} ({top.figure}). "
+            f"{opening}{top.choice}{at} {best_at}{among}: {top.words} ({top.figure}). "
             f"Its promise is {top.guarantee.status.value}: {_label(top)}."
         )
     else:
@@ -266,6 +284,10 @@ def verdict(
         points.append(
             f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many "
             "there are and how their values lie."
+        )
+    if comparison.purpose is not None and top.measure in _BY_COLUMN:
+        points.append(
+            f"The table shows no {PURPOSES[comparison.purpose][1]} to lose: the choices are ranked by distributions."
         )
     for measure, why in comparison.failed.items():
         points.append(f"No figures of the measure '{measure}': {why}.")

@@ -12,18 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from coterie.errors import MissingExtra
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, odds_in_words
 from coterie.report.charts import Figure, IntervalRow, intervals, number, percent
 from coterie.report.charts.figure import page, page_style
 from coterie.report.charts.inline import interval_mark, meter
 from coterie.report.plan_figure import scores_figure
+from coterie.report.rendering import rendered
 from coterie.schema.exact import as_text, brief
 from coterie.statistics.planning.choosing import ReleaseRequest, plan
 from coterie.statistics.planning.plan import Plan
@@ -66,23 +65,17 @@ Row = dict[str, Any]
 
 def statistics_page(published: Published) -> str:
     """The whole page."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise MissingExtra.named("report", "The page of a release") from None
     request = published.request
     assert request is not None
     view = _View(published, request.paid)
     certificate = published.certificate
     chosen = _compared(request)
     compared = scores_figure(chosen) if chosen is not None and len(chosen.rows) > 1 else None
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = (Path(__file__).parent / "templates" / "statistics.html.j2").read_text(encoding="utf-8")
     measured = view.measured()
     left = len(certificate.measurements) - len(measured)
-    body = environment.from_string(template).render(
+    body = rendered(
+        "statistics.html.j2",
+        "The page of a release",
         published=published,
         certificate=certificate,
         issued=f"{datetime.fromisoformat(certificate.issued):%d %B %Y}",

@@ -134,8 +134,8 @@ not_applicable : optional
         if self.domain is None:
             raise SchemaError(
                 f"Attribute '{self.name}' is protected but has no domain.",
-                "Write its public bounds in the schema: domain: {lower: …, upper: …}. "
-                "(Bounds taken from the data leak them: `coterie schema draft --bounds-from-data` marks such.)",
+                "Write its public bounds in the schema: domain: {lower: …, upper: …}. A law, a form or common sense "
+                "tells them; bounds taken from the data would give them away.",
             )
         return self.domain
 

@@ -178,7 +178,7 @@ def _units(suggestions: Mapping[str, str]) -> str:
         "# the usual number of rows, from public knowledge (a census, a form):\n"
     )
     return head * bool(names) + "".join(
-        f"# unit: {_flow({'column': name})[:-1]}, at_most: }}\n" for name in names
+        f"# unit: {_flow({'column': name})[:-1]}, name: household, at_most: }}\n" for name in names
     )
 
 

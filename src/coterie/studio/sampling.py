@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
 from coterie.auditing.auditing_method import CONTROL_SHARE
-from coterie.comparison.compare import sample_schema, synthetic_sample
+from coterie.comparison.invented import sample_schema, synthetic_sample
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
 from coterie.studio.project import Project

@@ -71,6 +71,7 @@ class Attack:
     run: Callable[[Any], Outcome]
     rank: int
     needs_control: bool = False  # True: without a control group there is a figure, and no verdict
+    needs_order: bool = False  # True: run only where the released row of every person is known
     needs_unit: bool = False  # True: run only where the schema names a privacy unit
     personal: bool = True  # False: a fact about a method or a bound, not a share of people at risk
 

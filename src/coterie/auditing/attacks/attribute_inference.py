@@ -59,11 +59,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         worst,
         f"{worst.attribute}: guessed for {percent(attack)} of the people in the release and {percent(control)} {compared}; "
         f"{gain} {interval_words(worst.estimate, worst.looked_at)}.",
-        {
-            f"{what} for {name}": getattr(risk, end)
-            for name, (risk, _) in worst.every.items()
-            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
-        },
+        worst.risks("for"),
     )
 
 

@@ -21,7 +21,14 @@ from coterie.auditing.attacks._distinguishing import (
     separation,
 )
 from coterie.auditing.attacks.evidence import MethodEvidence
-from coterie.auditing.attacks.finding import Estimate, Level, Unit, epsilon_lower_bound, p_value
+from coterie.auditing.attacks.finding import (
+    Estimate,
+    Level,
+    Unit,
+    epsilon_beyond,
+    epsilon_lower_bound,
+    p_value,
+)
 from coterie.promise.posterior import DP
 
 _PILOT = 60  # runs on each candidate to choose the neighbours
@@ -43,10 +50,6 @@ def _run(evidence: MethodEvidence) -> Outcome:
     low = max(epsilon_lower_bound(*counts), 0.0)
     stated, words = _stated(evidence)
 
-    def bound(confidence: float) -> tuple[Estimate, Estimate]:
-        end = epsilon_lower_bound(*counts, confidence)
-        return Estimate(end, end, math.inf, done), Estimate.exact(stated)
-
     always = 0.025 ** (1 / (done - done // 2))  # the lower end for an event that never failed
     most = math.log(always / (1 - always))
     return ATTACK.found(
@@ -58,7 +61,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         f"So many runs could show at most {most:.1f}.",
         {"neighbours": story, "event": event.story, "runs on each": done, "most that could show": most},
         unit=Unit.EPSILON,
-        p_value=p_value(bound, sides=1),
+        p_value=p_value(epsilon_beyond(counts, stated, done), sides=1),
     )
 
 

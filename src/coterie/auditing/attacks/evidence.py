@@ -109,6 +109,12 @@ class ReleaseEvidence(Repeatable):
         return 0 if control is None else len(control)
 
     @property
+    def places(self) -> Whole:
+        """`truth`, for the attacks that need it."""
+        assert self.truth is not None
+        return self.truth
+
+    @property
     def trials(self) -> int:
         """People to try an attack on: one per unit."""
         return self.people if self.units is None else len(np.unique(self.units))

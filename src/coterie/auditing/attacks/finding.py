@@ -242,6 +242,14 @@ class Worst:
     looked_at: int
     every: Mapping[str, tuple[Estimate, Estimate]]  # estimate and baseline of each, in the order given
 
+    def risks(self, of: str) -> Details:
+        """The risk of each with both ends of its interval; `of` is "for" (an attribute) or "by" (a style)."""
+        return {
+            f"{what} {of} {name}": getattr(risk, end)
+            for name, (risk, _) in self.every.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        }
+
     @property
     def attribute(self) -> str:
         """How the words of a finding begin."""
@@ -268,6 +276,16 @@ def worst_of(measured: Mapping[str, Measured], sides: int = 2) -> Worst:
 def share_against(baseline: Estimate, hits: int, trials: int) -> Measured:
     """A share beside a baseline that is known."""
     return lambda confidence: (proportion(hits, trials, confidence), baseline)
+
+
+def epsilon_beyond(counts: tuple[int, int, int, int], stated: float, runs: int) -> Measured:
+    """A lower bound on ε from hits and trials on both tables, beside the ε that is stated."""
+
+    def bound(confidence: float) -> tuple[Estimate, Estimate]:
+        end = epsilon_lower_bound(*counts, confidence)
+        return Estimate(end, end, math.inf, runs), Estimate.exact(stated)
+
+    return bound
 
 
 def p_value(measure: Measured, sides: int = 2) -> float:

@@ -15,10 +15,9 @@ from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import (
     Estimate,
     Level,
-    Measured,
     Unit,
     Worst,
-    epsilon_lower_bound,
+    epsilon_beyond,
     worst_of,
 )
 from coterie.chain.noise.sampler import Sampler
@@ -41,7 +40,9 @@ def _run(evidence: MethodEvidence) -> Outcome:
     bounds: dict[str, Worst] = {}
     for sampler in (SecureSampler(), SeededSampler(evidence.seed)):
         at_zero, at_one = off_grid(sampler, 0.0), off_grid(sampler, 1.0)
-        bounds[sampler.name] = worst_of({"0": _bound(at_zero, at_one), "1": _bound(at_one, at_zero)}, sides=1)
+        both = {"0": (at_zero, DRAWS, at_one, DRAWS), "1": (at_one, DRAWS, at_zero, DRAWS)}
+        measured = {name: epsilon_beyond(counts, EPSILON, DRAWS) for name, counts in both.items()}
+        bounds[sampler.name] = worst_of(measured, sides=1)
         if sampler.private:
             real, shares = bounds[sampler.name], (at_zero / DRAWS, at_one / DRAWS)
     low = max(real.estimate.low, 0.0)
@@ -62,14 +63,6 @@ def _run(evidence: MethodEvidence) -> Outcome:
         looked_at=real.looked_at,
         p_value=real.p_value,
     )
-
-
-def _bound(off: int, other: int) -> Measured:
-    def at(confidence: float) -> tuple[Estimate, Estimate]:
-        end = epsilon_lower_bound(off, DRAWS, other, DRAWS, confidence)
-        return Estimate(end, end, float("inf"), DRAWS), Estimate.exact(EPSILON)
-
-    return at
 
 
 ATTACK = Attack(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence, Seen
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -26,9 +26,7 @@ MOST_TARGETS = 20_000
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    truth = evidence.truth
-    if truth is None:
-        return ATTACK.not_run(NO_ORDER)
+    truth = evidence.places
     if evidence.trials < FEWEST_TRIALS:
         return ATTACK.not_run(f"{evidence.trials} people are too few for any interval")
     attributes = [attribute for attribute in evidence.attributes if attribute.protected]
@@ -84,4 +82,5 @@ ATTACK = Attack(
     cost="sorting each attribute; at most 20,000 targets",
     run=_run,
     rank=15,
+    needs_order=True,
 )

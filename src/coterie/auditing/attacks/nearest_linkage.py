@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import Yardstick, affordable, nearest_rows
-from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence
+from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -27,8 +27,6 @@ MOST_TARGETS = 5000
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    if evidence.truth is None:
-        return ATTACK.not_run(NO_ORDER)
     if evidence.trials < FEWEST_TRIALS:
         return ATTACK.not_run(f"{evidence.trials} people are too few for any interval")
     count = affordable(min(evidence.trials, MOST_TARGETS), len(YARDSTICKS) * evidence.rows)
@@ -39,7 +37,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     for yardstick in YARDSTICKS:
         nearest = nearest_rows(evidence.attributes, targets, evidence.clock, yardstick)
         tried = len(nearest.row)
-        hits = int(np.sum(nearest.row == evidence.truth[people[:tried]]))
+        hits = int(np.sum(nearest.row == evidence.places[people[:tried]]))
         found[yardstick] = share_against(chance, hits, tried)
         if evidence.clock.up:
             break
@@ -68,4 +66,5 @@ ATTACK = Attack(
     cost="targets × rows × attributes; at most 5,000 targets, fewer on large tables",
     run=_run,
     rank=20,
+    needs_order=True,
 )

@@ -110,12 +110,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         f"{percent(fits.hits / fits.trials)} of descriptions taken from the release ({worst.name}) fit exactly one person "
         f"in it; {percent(fits.control_hits / fits.control_trials)} do so by chance: a risk of "
         f"{interval_words(worst.estimate, worst.looked_at)}.",
-        {"style": worst.name}
-        | {
-            f"{what} by {name}": getattr(risk, end)
-            for name, (risk, _) in worst.every.items()
-            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
-        },
+        {"style": worst.name, **worst.risks("by")},
     )
 
 

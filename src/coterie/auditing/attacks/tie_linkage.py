@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._ties import UNKNOWN, match_by_ties, tie_patterns
-from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence, one_each
+from coterie.auditing.attacks.evidence import ReleaseEvidence, one_each
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -30,8 +30,6 @@ HOLDINGS = {"the original values": False, "the original file": True}
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    if evidence.truth is None:
-        return ATTACK.not_run(NO_ORDER)
     if evidence.people < FEWEST_TRIALS:
         return ATTACK.not_run(f"{evidence.people} people are too few for any interval")
     draws = evidence.draws(ATTACK.name)
@@ -49,12 +47,12 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     details: dict[str, float | int | str] = {"people whose row is known": count}
     found: dict[str, Measured] = {}
     known = np.full(evidence.people, UNKNOWN, dtype=np.int64)
-    known[seeds] = evidence.truth[seeds]
+    known[seeds] = evidence.places[seeds]
     for holding, by_order in HOLDINGS.items():
         patterns = tie_patterns(evidence, by_order=by_order)
         if patterns and count:
             guesses = match_by_ties(patterns, known, evidence.clock, draws)
-            hits = int(np.sum(guesses[others] == evidence.truth[others]))
+            hits = int(np.sum(guesses[others] == evidence.places[others]))
             found[holding] = share_against(chance, hits, len(others))
             details[f"linked by {holding}"] = hits / len(others)
     if not found:
@@ -89,4 +87,5 @@ ATTACK = Attack(
     cost="sorting each attribute, a few times",
     run=_run,
     rank=10,
+    needs_order=True,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence
+from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -27,8 +27,7 @@ MOST_UNITS = 1000
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.units is None:
         return ATTACK.not_run("the schema names no unit, or its column is not in the original")
-    if evidence.truth is None or evidence.published is None:
-        return ATTACK.not_run(NO_ORDER)
+    assert evidence.published is not None  # as `truth` is
     draws = evidence.draws(ATTACK.name)
     sizes = np.bincount(evidence.units)
     people = evidence.targets(draws, evidence.people)
@@ -61,12 +60,11 @@ def _next_rows(published: Whole, targets: Whole) -> Whole:
 
 def _alike_rows(evidence: ReleaseEvidence, targets: Whole, draws: np.random.Generator) -> Whole:
     """The people behind the row that agrees with each target's own in the most attributes; ties at random."""
-    assert evidence.truth is not None
     person = np.empty(evidence.rows, dtype=np.int64)
-    person[evidence.truth] = np.arange(evidence.people)
+    person[evidence.places] = np.arange(evidence.people)
     guessed = []
     for target in targets:
-        row = evidence.truth[target]
+        row = evidence.places[target]
         agreed = draws.random(evidence.rows)  # below 1: only breaks ties
         for attribute in evidence.attributes:
             agreed += attribute.released == attribute.released[row]
@@ -88,5 +86,6 @@ ATTACK = Attack(
     cost="units × rows × attributes; at most 1,000 units",
     run=_run,
     rank=25,
+    needs_order=True,
     needs_unit=True,
 )

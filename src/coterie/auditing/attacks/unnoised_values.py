@@ -9,18 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence, Seen
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import Estimate, Measured, interval_words, percent, proportion, worst_of
 from coterie.schema.arrays import Whole
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    if evidence.truth is None:
-        return ATTACK.not_run(NO_ORDER)
     attributes = [a for a in evidence.attributes if a.protected and a.is_number]
     if not attributes:
         return ATTACK.not_run("no protected attribute is a number")
-    worst = worst_of({attribute.name: _shares(attribute, evidence.truth) for attribute in attributes})
+    worst = worst_of({attribute.name: _shares(attribute, evidence.places) for attribute in attributes})
     return ATTACK.found_worst(
         worst,
         f"{worst.attribute}: {interval_words(worst.estimate, worst.looked_at)} of the released values are exactly the mean "
@@ -60,5 +58,6 @@ ATTACK = Attack(
     cost="sorting each attribute",
     run=_run,
     rank=12,
+    needs_order=True,
     personal=False,
 )

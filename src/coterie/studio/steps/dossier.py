@@ -28,14 +28,14 @@ def dossier(
     if not 1 <= number <= len(project.state.released) or version not in ("internal", "public"):
         raise HTTPException(404)
     entry = project.state.released[number - 1]
-    if kind not in _KINDS or entry.table is not None:
+    if kind not in _KINDS:
         raise HTTPException(404)
     try:
-        made = compose_dossier(Path(entry.data), public=version == "public", **facts(project, number, title))
+        made = compose_dossier(entry.data, public=version == "public", **facts(project, number, title))
         content = dossier_page(made).encode() if kind == "html" else dossier_pdf(made)
     except CoterieError as problem:
         return step_page(project, "release", problem, template="release_problem.html", number=number)
-    name = f"{Path(entry.data).name}.{'public-' if version == 'public' else ''}dossier.{kind}"
+    name = f"{entry.table or Path(entry.data).name}.{'public-' if version == 'public' else ''}dossier.{kind}"
     return Response(
         content, media_type=_KINDS[kind], headers={"Content-Disposition": f'attachment; filename="{name}"'}
     )
@@ -46,6 +46,7 @@ def facts(project: Project, number: int, title: str) -> dict[str, Any]:
     entry = project.state.released[number - 1]
     audit, evaluation = (checked_file(project, entry, kind) for kind in ("audit", "evaluation"))
     return {
+        "table": entry.table,
         "certificate": entry.certificate,
         "audit": audit if audit.exists() else None,
         "evaluation": evaluation if evaluation.exists() else None,

@@ -251,7 +251,7 @@ def _page(
         ways=[
             ("Check it, as any recipient can", verify_command(entry)),
             *release_ways(project, entry),
-            *([] if entry.table else dossier_ways(entry, facts(project, number, ""))),
+            *dossier_ways(entry, facts(project, number, "")),
         ],
     )
 
