@@ -21,7 +21,7 @@ from federation_fragments import (
     with_ids,
 )
 
-from coterie.papers import fragments
+from coterie.papers import fragmented_owners
 from coterie.papers.data import available
 from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
 from coterie.table.digest import table_digest
@@ -49,7 +49,7 @@ def people() -> pa.Table:
 
 
 def test_wine_of_three_owners_of_rows(shared: Any, homes: list[Any], wine: pa.Table) -> None:
-    parts = dealt(wine, fragments.WINE_ROWS)
+    parts = dealt(wine, fragmented_owners.WINE_ROWS)
     attributes = declared(numeric_schema(wine, alpha=2.0))
     got = over_the_services(
         shared, homes[:3], parts, horizontal(shared, OWNERS[:3], attributes, 50), attributes
@@ -60,7 +60,7 @@ def test_wine_of_three_owners_of_rows(shared: Any, homes: list[Any], wine: pa.Ta
 
 @pytest.mark.slow
 def test_wine_of_three_owners_of_attributes(shared: Any, homes: list[Any], wine: pa.Table) -> None:
-    held = fragments.wine_holders(wine.column_names)
+    held = fragmented_owners.wine_holders(wine.column_names)
     attributes = declared(numeric_schema(wine, alpha=2.0))
     parts = [with_ids(wine, names) for names in held.values()]
     got = over_the_services(shared, homes[:3], parts, vertical(shared, held, attributes, 50), attributes)
@@ -69,7 +69,7 @@ def test_wine_of_three_owners_of_attributes(shared: Any, homes: list[Any], wine:
 
 @pytest.mark.slow
 def test_adult_of_four_owners_of_rows(shared: Any, homes: list[Any], people: pa.Table) -> None:
-    parts = dealt(people, fragments.ADULT_ROWS)
+    parts = dealt(people, fragmented_owners.ADULT_ROWS)
     assert [part.num_rows for part in parts] == [11_100, 15_000, 12_000, 7_122]
     attributes = declared(adult_fragmented_schema(people))
     got = over_the_services(

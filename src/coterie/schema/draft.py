@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
@@ -25,7 +26,7 @@ from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.domain import LARGEST_BOUND
 from coterie.schema.frame_kind import to_kind
-from coterie.schema.guessing import Guess, guess_as, guess_column, without_codes
+from coterie.schema.guessing import Guess, guess_as, guess_column, marked
 
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 
@@ -276,7 +277,14 @@ def _numbers(column: pa.ChunkedArray, guess: Guess) -> pa.ChunkedArray:
             column = trimmed.filter(pc.invert(pc.is_in(trimmed, marks))).cast(pa.float64())
         except pa.ArrowInvalid:  # somebody said that they are numbers
             return pa.chunked_array([], pa.float64())
-    return without_codes(column, guess.marks) if guess.marks else column
+    return _without_codes(column, guess.marks) if guess.marks else column
+
+
+def _without_codes(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.ChunkedArray:
+    """Numbers without those that mean 'missing'."""
+    present = column.drop_null()
+    values = np.asarray(present.cast(pa.float64(), safe=False).to_numpy())
+    return present.filter(pa.array(~marked(values, marks)))
 
 
 def _domain(column: pa.ChunkedArray, guess: Guess, factor: Fraction | None, role: str) -> str:

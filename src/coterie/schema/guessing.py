@@ -397,10 +397,3 @@ def marked(distinct: Any, marks: tuple[str, ...]) -> Any:
     for lower, upper in ranges_of(marks):
         found |= (distinct >= lower) & (distinct <= upper)
     return found
-
-
-def without_codes(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.ChunkedArray:
-    """Numbers without those that mean 'missing'."""
-    present = column.drop_null()
-    values = np.asarray(present.cast(pa.float64(), safe=False).to_numpy())
-    return present.filter(pa.array(~marked(values, marks)))
