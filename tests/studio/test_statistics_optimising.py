@@ -14,6 +14,7 @@ from test_statistics_page import PLAIN
 from coterie.schema.exact import as_text
 from coterie.statistics import plan, solve_budget
 from coterie.studio.desk.desk import Desk
+from coterie.studio.desk.result import number
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_optimise_moves_the_split_to_the_optimum_and_compares(bench: Bench) -> N
     assert desk.state.split == {name: as_text(budget) for name, budget in best.split.items()}
     page = bench.get()
     assert "Ways of splitting, compared" in page
-    assert f"{best.score:.4g}" in page
+    assert number(best.score) in page
     assert "off by 10 %" in page
     assert "coterie stats plan" in page
     assert "--split" not in page
