@@ -13,6 +13,7 @@ import pytest
 from federation_world import world
 from simulated_year import Year
 
+from coterie.federation.aggregator import scheduler
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.backup import backup_aggregator, backup_owner, restore_aggregator, restore_owner
@@ -65,7 +66,7 @@ def test_a_restored_aggregator_releases_the_same_bytes(
     """All keys were there, and nobody had the release yet: it is made again, in the same order of rows."""
     study = study_of(year)
     with monkeypatch.context() as still:
-        still.setattr("coterie.federation.aggregator.scheduler._open", lambda *_: False)
+        still.setattr(scheduler, "_open", lambda *_: False)
         year.rounds(4)
     backup_aggregator(year.aggregator, tmp_path / "backup")
     with pytest.raises(FederationError, match="cannot be made"):
