@@ -225,6 +225,7 @@ class Agent:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
         source = self._source(study)
         answering.require_deliveries(self.home, study, wanted["opening"])
+        self._settle(source)
         key = computing.charged_key(self.home.acting_in(study), study, source)
         # With the line that says so: if this folder is restored from a backup, the aggregator knows.
         self.client.put(f"/v1/studies/{study.id}/part-key", key, diary=self.home.witness())
@@ -232,6 +233,12 @@ class Agent:
             "opened", study.id, "all owners have delivered: charged once, and the key of this part is given."
         )
         return True
+
+    def _settle(self, source: OwnerSource) -> None:
+        """Once: a process before this one may have been killed while it charged."""
+        if not self._settled:
+            computing.settle_ledger(self.home, source)
+            self._settled = True
 
     def _give_back(self, study: str) -> None:
         if give_back(self.home, study):
@@ -265,9 +272,7 @@ class Agent:
         if reason is not None:
             return self._take_back(study.id, reason, mine)
         source, home = self._source(study), self.home.acting_in(study)
-        if not self._settled:
-            computing.settle_ledger(self.home, source)
-            self._settled = True
+        self._settle(source)
         require_peers(home, study, approved=True)
         acted = False
         if study.lead == self.home.owner and wanted["group_key"] is None:
