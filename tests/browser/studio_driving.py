@@ -201,7 +201,7 @@ class Page:
 
     def button(self, words: str) -> Any:
         """A button or link by its text or its accessible name."""
-        quoted = json.dumps(words)  # no word of ours holds a quote
+        quoted = json.dumps(words, ensure_ascii=False)  # no word of ours holds a straight quote
         way = f"//*[self::button or self::a or self::summary][normalize-space()={quoted} or @aria-label={quoted}]"
 
         def shown() -> Any:

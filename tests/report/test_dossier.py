@@ -12,7 +12,7 @@ import coterie
 from coterie.auditing import Audit
 from coterie.errors import CertificateError, DataError, OutputError, ParameterError
 from coterie.report.dossier import compose_dossier
-from coterie.report.dossier_content import GoodAndBad
+from coterie.report.dossier_blocks import GoodAndBad
 
 PEOPLE = coterie.demo_population(300)
 OTHERS = coterie.demo_population(150, seed=7).drop_columns(["person"])

@@ -501,6 +501,18 @@ def test_suggestions_are_accepted_one_by_one_or_together_and_going_on_waits(
     assert age.domain.public_because == "common sense: nobody is older"
 
 
+def test_a_dismissed_suggestion_stays_away_until_it_is_asked_for(visit: Visit, project: Project) -> None:
+    address = f"/p/{project.id}/describe"
+    sent(visit, project, dismiss="1")
+    page = visit[0].get(address).text
+    assert "Suggestion: 0 to 120 years." not in page
+    assert "Show dismissed suggestions again" in page
+    sent(visit, project, recall="yes")
+    page = visit[0].get(address).text
+    assert "Suggestion: 0 to 120 years." in page
+    assert "Show dismissed suggestions again" not in page
+
+
 def test_marks_of_missing_values_count_as_empty_cells(visit: Visit) -> None:
     """Code 9 is "not stated": it stops a release as an empty cell does, and is told before."""
     table = pa.table({"roof": [1, 2, 9, 9]})

@@ -131,6 +131,31 @@ def test_a_privacy_unit_asks_for_the_number_of_rows(studio: World) -> None:
     assert "what one person contributed" in page
 
 
+def test_the_size_of_an_average_unit_finds_its_limit(studio: World) -> None:
+    """As `coterie recommend --unit-size`: from what anybody knows, not from the table."""
+    client, home = studio
+    unit = Schema.load({**narrow().to_dict(), "unit": {"column": "person", "at_most": 30}})
+    project = project_of(home, unit)
+    form = {"purpose": "relations", "audience": "everybody", "records": "400", "unit_size": "2,5"}
+    client.post(f"/p/{project.id}/recommend", data={**form, "version": str(project.state.version)})
+    page = recommended(client, project)
+    best = coterie.recommend(None, unit, records=400, unit_size=2.5, beside=DIAL).at_most
+    assert f"Better: at most {best} row" in page
+    assert "--unit-size 2.5" in page
+    assert 'value="2.5"' in page
+    version = str(Project(project.folder).state.version)
+    sent = {
+        "kind": "unit",
+        "column": "person",
+        "at_most": str(best),
+        "above": "truncate",
+        "recommended": "yes",
+    }
+    client.post(f"/p/{project.id}/describe/unit", data={**sent, "version": version})
+    assert Project(project.folder).schema().unit.at_most == best  # type: ignore[union-attr]
+    assert "Better: at most" not in recommended(client, project)
+
+
 def test_a_description_from_the_data_is_told_before_anything_else(studio: World) -> None:
     client, home = studio
     content = narrow().to_dict()

@@ -56,3 +56,25 @@ def test_a_file_takes_no_address(world: World) -> None:
     answer = said(client.post(f"/p/{project.id}/release/1", data={"address": str(folder / "out.csv")}))
     assert "not the database of the release" in answer
     assert client.post(f"/p/{project.id}/release/2", data={"address": "x"}).status_code == 404
+
+
+@pytest.mark.database
+def test_a_dossier_of_a_table_behind_a_password(world: World, postgres_url: str) -> None:
+    client, project, folder = world
+    target = {"kind": "database", "address": postgres_url, "table": "signed_for"}
+    confirmed(client, project, planned(client, project, folder, **target))
+    ended(client, project)
+    place, password = f"/p/{project.id}/release/1", postgres_url.split(":")[2].split("@")[0]
+    page = said(client.post(place, data={"address": postgres_url}))
+    assert f'formaction="{place}/dossier/internal.pdf"' in page
+    for kind, begins in (("pdf", b"%PDF-"), ("html", b"<!doctype html>")):
+        made = client.post(
+            f"{place}/dossier/public.{kind}", data={"address": postgres_url, "title": "Members"}
+        )
+        assert made.content[:15].lower().startswith(begins.lower())
+        assert password.encode() not in made.content
+    elsewhere = client.post(
+        f"{place}/dossier/public.html", data={"address": "postgresql://me:a-guess@elsewhere/x"}
+    )
+    assert "not the database of the release" in said(elsewhere)
+    assert "a-guess" not in elsewhere.text

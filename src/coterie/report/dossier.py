@@ -24,7 +24,8 @@ from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Entry, Ledger
 from coterie.publication.publishing import publish_files
 from coterie.publication.severe_audit import recorded, recorded_audits
-from coterie.report.dossier_content import Dossier, DossierFacts, LedgerFacts, dossier_of
+from coterie.report.dossier_blocks import Dossier
+from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
 from coterie.report.dossier_pdf import dossier_pdf
 from coterie.schema.exact import as_text

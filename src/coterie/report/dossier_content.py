@@ -11,9 +11,7 @@ from typing import Any
 from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Level, percent
 from coterie.errors import counted, shortened
-from coterie.evaluation import get_measure
-from coterie.evaluation.measure import DESTROYED, MeasureResult
-from coterie.methods import all_methods
+from coterie.evaluation.measure import DESTROYED
 from coterie.promise.certificate import Certificate, CertifiedPromise
 from coterie.promise.posterior import (
     DP,
@@ -23,99 +21,25 @@ from coterie.promise.posterior import (
     odds_in_words,
     share_in_words,
 )
+from coterie.report.dossier_blocks import (
+    BAD,
+    OK,
+    PLAIN,
+    WARN,
+    Belief,
+    Command,
+    Dossier,
+    DossierCell,
+    DossierSection,
+    DossierTable,
+    DossierText,
+    Meter,
+    Pairs,
+    Signatures,
+    day,
+)
+from coterie.report.dossier_uses import judged, synthetic_rows, uses
 from coterie.schema.attributes import Role, Source
-
-# Tone of a chip: how something is coloured. The words always say it too.
-OK, WARN, BAD, PLAIN = "ok", "warn", "bad", "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Short headings, each with its text."""
-
-    pairs: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """The promise as one sentence, and how sure somebody can be before and after."""
-
-    sentence: str
-    bars: tuple[tuple[str, float, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DossierText:
-    text: str
-    small: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GoodAndBad:
-    good: tuple[str, ...]
-    bad: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DossierCell:
-    text: str
-    tone: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DossierTable:
-    headings: tuple[str, ...]
-    rows: tuple[tuple[DossierCell, ...], ...]
-    widths: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Meter:
-    """How much of a budget is spent."""
-
-    share: float
-    spent: str
-    left: str
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Signatures:
-    who: tuple[str, ...]
-
-
-Block = Pairs | Belief | DossierText | GoodAndBad | DossierTable | Meter | Command | Signatures
-
-
-@dataclass(frozen=True, slots=True)
-class DossierSection:
-    heading: str
-    blocks: tuple[Block, ...]
-    chip: tuple[str, str] | None = None  # tone and words
-
-
-@dataclass(frozen=True, slots=True)
-class Dossier:
-    """A dossier, ready to be written. Two pages: what is promised, and what was checked."""
-
-    title: str
-    subtitle: str
-    fingerprint: str
-    made: str
-    public: bool
-    pages: tuple[tuple[DossierSection, ...], ...]
-
-    @property
-    def version(self) -> str:
-        return "Public version" if self.public else "Internal copy: do not publish"
-
-    def footer(self, page: int) -> tuple[str, str]:
-        short = " ".join(self.fingerprint[place : place + 4] for place in range(0, 12, 4))
-        return f"Page {page} of {len(self.pages)}, written {day(self.made)}", f"Release fingerprint {short}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +101,6 @@ def dossier_of(facts: DossierFacts) -> Dossier:
         facts.public,
         tuple(numbered),
     )
-
-
-def day(at: str) -> str:
-    """2026-11-18T12:00:21+00:00 → 18 Nov 2026."""
-    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    try:
-        year, month, date = (int(part) for part in at[:10].split("-"))
-        return f"{date} {months[month - 1]} {year}"
-    except (ValueError, IndexError):
-        return at or "date not recorded"
 
 
 _COLUMNS = 40  # named; the certificate has them all
@@ -279,96 +193,6 @@ def _rests_on(made: Certificate) -> DossierSection:
     if made.rules:
         pairs.append(("Rules", f"every row keeps {counted(len(made.rules), 'public rule')}"))
     return DossierSection("What the promise rests on", (Pairs(tuple(pairs)),))
-
-
-def synthetic_rows(made: Certificate) -> bool:
-    method = all_methods().get(made.method)
-    return made.dependence is not None or (method is not None and method.synthetic)
-
-
-def uses(made: Certificate, evaluation: Mapping[str, Any] | None, *, public: bool) -> DossierSection:
-    good: list[str] = []
-    bad: list[str] = []
-    if synthetic_rows(made):
-        good += ["trying out programs, and teaching"]
-        bad += ["looking up single rows: no row is a real person", "small groups and rare answers"]
-    else:
-        good += ["analyses that bear the noise stated on the certificate"]
-        bad += ["taking a single value for the truth about a person"]
-    if made.guarantee.unit is not None:
-        bad.append(f"who belongs to which {made.guarantee.unit}: the rows do not tell")
-    blocks: list[Block] = []
-    if evaluation is not None and not public:
-        better, worse = _measured(evaluation)
-        good, bad = [*better, *good], [*worse, *bad]
-        blocks.append(DossierText(_thresholds(), small=True))
-    else:
-        good = [*(["shares and averages of large groups"] if synthetic_rows(made) else []), *good]
-        if not public:
-            words = "Not measured against the original (coterie evaluate)."
-            blocks.append(DossierText(words, small=True))
-    return DossierSection("What it is good for, and what not", (GoodAndBad(tuple(good), tuple(bad)), *blocks))
-
-
-# Measures that a reader of a dossier can use, in this order, and what each is about.
-_MEASURED = {
-    "one-way": "shares and distributions of single columns",
-    "two-way": "tables of two columns",
-    "associations": "relations between two columns",
-    "models": "regressions and classifiers",
-}
-_LISTED = 4  # names in one line
-
-
-def _measured(evaluation: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """What it is good for by the words of each measure, and what not: worst attributes and pairs by name."""
-    good: list[str] = []
-    bad: list[str] = []
-    for name, about in _MEASURED.items():
-        word, lost = judged(evaluation, name)
-        if not word:
-            continue
-        usable = word in [known for _, known in get_measure(name).words[:2]]
-        if usable:
-            good.append(f"{about}: {word}")
-        else:
-            bad.append(
-                f"{about}: {word}" + (f" ({DESTROYED}: {_named(lost)})" if lost and word != DESTROYED else "")
-            )
-        if lost and usable:
-            bad.append(f"{about}, of {_named(lost)}: {DESTROYED}")
-    broken = [rule for rule in evaluation.get("rules") or () if rule["after"] > 0]
-    bad += [
-        f"the rule {rule['rule']}: broken by {percent(rule['after'])} of the rows"
-        for rule in broken[:_LISTED]
-    ]
-    return good, bad
-
-
-def judged(evaluation: Mapping[str, Any], name: str) -> tuple[str, list[str]]:
-    """The word for a measure, and what of it is destroyed."""
-    found = (evaluation.get("measures") or {}).get(name)
-    if not found or found.get("value") is None:
-        return "", []
-    result = MeasureResult(found["value"], found.get("attributes") or {}, found.get("details") or {})
-    measure = get_measure(name)
-    return measure.word(result.value or 0.0, result.details.get("by_sampling", 0.0)), measure.destroyed(
-        result
-    )
-
-
-def _thresholds() -> str:
-    told = []
-    for name in ("one-way", "associations"):
-        measure = get_measure(name)
-        limits = ", ".join(f"{word} up to {most:g}" for most, word in measure.words)
-        told.append(f"{measure.title} (0 to 1): {limits}, then {DESTROYED}")
-    return f"Measured against the original, by stated limits: {'; '.join(told)}."
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
 
 
 TONES = {Level.NOTHING: OK, Level.SOME: WARN, Level.SEVERE: BAD, Level.UNKNOWN: PLAIN}

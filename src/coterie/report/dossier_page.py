@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coterie.report.charts.figure import STATIC
-from coterie.report.dossier_content import Dossier
+from coterie.report.dossier_blocks import Dossier
 from coterie.report.rendering import rendered
 
 

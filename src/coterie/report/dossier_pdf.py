@@ -9,7 +9,7 @@ from typing import Any
 
 from coterie.errors import MissingExtra
 from coterie.report.charts.figure import STATIC
-from coterie.report.dossier_content import (
+from coterie.report.dossier_blocks import (
     Belief,
     Block,
     Command,

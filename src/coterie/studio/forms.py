@@ -38,6 +38,14 @@ class Sent:
             raise ParameterError(f"{words} is not a whole number.", "Write digits only, such as 10.")
         return int(text)
 
+    def number(self, name: str, words: str) -> float | None:
+        """A number, or None where the field was left empty."""
+        text = self.text(name).replace(",", ".")
+        try:
+            return float(text) if text else None
+        except ValueError:
+            raise ParameterError(f"{words} is not a number.", "Write digits only, such as 2.4.") from None
+
     @property
     def version(self) -> int:
         """Which state of the project the page showed."""

@@ -83,9 +83,9 @@ class Wish(StoredPart):
     purpose: str = "relations"
     audience: str = "everybody"
     delta: bool = False  # whether a promise that holds but for a tiny probability will do
-    records: int | None = (
-        None  # about how many, from public knowledge: needed where a privacy unit hides their number
-    )
+    # From public knowledge. With a privacy unit the table's own number of rows is private.
+    records: int | None = None
+    unit_size: float | None = None  # rows of an average unit
 
 
 class PastRelease(StoredPart):
@@ -127,6 +127,7 @@ class ProjectState(StoredPart):
     choice: Choice | None = None
     signed: SignedReason | None = None
     released: tuple[PastRelease, ...] = ()
+    dismissed: tuple[str, ...] = ()  # columns whose suggestion nobody wants to see again
     taken: Taken = {}  # what was ever filled from the data: it stays marked, whatever is typed over it
 
 

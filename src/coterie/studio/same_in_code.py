@@ -125,10 +125,12 @@ def recommend_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, 
     words = ["coterie", "recommend", source, *named, "--schema", str(project.schema_path)]
     words += ["--purpose", asked["purpose"], "--epsilon", asked["epsilon"]]
     words += ["--records", str(asked["records"]), *(["--pure"] if asked["pure"] else [])]
+    words += ["--unit-size", f"{asked['unit_size']:g}"] if "unit_size" in asked else []
+    given = "".join(f", {name}={asked[name]!r}" for name in ("records", "unit_size", "pure") if name in asked)
     python = [
         f"schema = coterie.Schema.load({str(project.schema_path)!r})",
         f"found = coterie.recommend(None, schema, purpose={asked['purpose']!r}, "
-        f"epsilon={asked['epsilon']!r}, records={asked['records']}, pure={asked['pure']})",
+        f"epsilon={asked['epsilon']!r}{given})",
         "print(found.best, found.runner_up)",
     ]
     return ways(wrapped(words), python)

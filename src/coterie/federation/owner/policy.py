@@ -121,6 +121,8 @@ class OwnerSource(Document):
 class Policy(OwnerSource):
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
+    # A study needs 2k rows: with one k after the other its author could count a table that has no more than twice this.
+    maximum_k: Annotated[int, Field(ge=3)] = 100
     attributes: Annotated[dict[str, Declared], BeforeValidator(_by_name), Field(min_length=1)]
     methods: Annotated[tuple[str, ...], Field(min_length=1)]
     aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
@@ -149,6 +151,9 @@ class Policy(OwnerSource):
             )
         if study.k < self.minimum_k:
             raise Refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
+        largest = max(self.minimum_k, self.maximum_k)
+        if study.k > largest:
+            raise Refusal("k is larger than the policy allows", requested=str(study.k), limit=str(largest))
         if cost > limit:
             raise Refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)

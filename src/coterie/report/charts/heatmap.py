@@ -35,7 +35,14 @@ def relation_matrix(
     """Each pair once, from 0 (one tells nothing about the other) to `most`, the darkest colour."""
     drawing = _triangle(title, names, values, lambda value: f"q{min(STEPS - 1, int(value / most * STEPS))}")
     key = Key(f"0 to {most:.2g}", _ramp("q"))
-    return _matrix(f"{title}: relations", names, values, drawing, f"{title}. Dark is strong.", key)
+    return _matrix(
+        f"{title}: relations",
+        names,
+        values,
+        drawing,
+        f"{title}. The stronger the colour, the stronger the relation.",
+        key,
+    )
 
 
 def _matrix(

@@ -157,7 +157,7 @@ def _grouped(cards: list[Card]) -> list[tuple[str, str, list[Card], bool]]:
         here = [card for card in cards if card.promised and firmness(card.promised.guarantee) == place]
         found.append((title, meaning, here, place > FIRM))
     rest = [card for card in cards if card.promised is None]
-    found.append(("Not possible with these settings", "Each says what to change.", rest, False))
+    found.append(("Not possible with these settings", "Each says what to change.", rest, True))
     return [group for group in found if group[2]]
 
 

@@ -68,7 +68,8 @@ def shown(
     _mark(project, rows)
     known, schema = _columns(project, jobs), project.schema()
     job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
-    suggestions = {row.name: found for row in rows if (found := _suggestion(project, row, known))}
+    offered = [row for row in rows if row.name not in project.state.dismissed]
+    suggestions = {row.name: found for row in offered if (found := _suggestion(project, row, known))}
     return step_page(
         project,
         "describe",
@@ -169,6 +170,10 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         text = project.marked(described_now).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
+        if unwanted := [row.name for row in _pressed(form, "dismiss", rows)]:
+            project.change(dismissed=(*project.state.dismissed, *unwanted))
+        if form.text("recall"):
+            project.change(dismissed=())
         if wanted:
             _fill(project, rows, wanted)
         if form.text("onward"):
@@ -180,7 +185,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
     if form.text("check"):
         jobs.start(project, "describe", {})
     onward = "recommend" if form.text("onward") else "describe"
-    places = [form.text(name) for name in ("suggest", "accept", "measure_missing")]
+    places = [form.text(name) for name in ("suggest", "accept", "dismiss", "measure_missing")]
     place = next((f"#a{place}" for place in places if place.isdigit()), "")
     return go(project, f"{onward}{place}")
 
@@ -210,7 +215,7 @@ def _changed(
     jobs: Jobs,
     form: Sent,
     make: Callable[[], Schema],
-    place: str = "",
+    to: str = "describe",
     **typed: Any,
 ) -> Response:
     """Another description in the place of the one that stands there."""
@@ -218,7 +223,7 @@ def _changed(
         project.change(form.version, schema=make().to_yaml())
     except CoterieError as problem:
         return shown(project, jobs, problem, **typed)
-    return go(project, f"describe{place}")
+    return go(project, to)
 
 
 @router.post("/p/{project}/describe/import")
@@ -266,7 +271,7 @@ def unit(project: Opened, jobs: Running, form: Form) -> Response:
             content["attributes"][column]["role"] = Role.IDENTIFIER.value
         return Schema.load(content)
 
-    return _changed(project, jobs, form, make, "#unit")
+    return _changed(project, jobs, form, make, "recommend" if form.flag("recommended") else "describe#unit")
 
 
 @router.post("/p/{project}/describe/totals")
@@ -282,7 +287,7 @@ def totals(project: Opened, jobs: Running, form: Form) -> Response:
             content["totals"] = parse_yaml(written, "The totals", SchemaError)
         return Schema.load(content)
 
-    return _changed(project, jobs, form, make, "#totals", totals=text)
+    return _changed(project, jobs, form, make, "describe#totals", totals=text)
 
 
 def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from starlette.exceptions import HTTPException
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, ParameterError
 from coterie.report.dossier import compose_dossier
 from coterie.report.dossier_page import dossier_page
 from coterie.report.dossier_pdf import dossier_pdf
+from coterie.studio.forms import Form
 from coterie.studio.pages import Opened, step_page
 from coterie.studio.project import PastRelease, Project, checked_file
 from coterie.studio.words import AUDIENCES
+from coterie.table.address import without_credentials
 
 router = APIRouter()
 _KINDS = {"html": "text/html; charset=utf-8", "pdf": "application/pdf"}
@@ -25,13 +27,27 @@ _KINDS = {"html": "text/html; charset=utf-8", "pdf": "application/pdf"}
 def dossier(
     project: Opened, number: int, version: str, kind: str, title: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
+    return _taken(project, number, version, kind, title)
+
+
+@router.post("/p/{project}/release/{number}/dossier/{version}.{kind}")
+def dossier_of_a_table(project: Opened, number: int, version: str, kind: str, form: Form) -> Response:
+    """Of a table behind a password: the address is used for this one dossier and kept nowhere."""
+    return _taken(project, number, version, kind, form.text("title")[:200], form.text("address"))
+
+
+def _taken(project: Project, number: int, version: str, kind: str, title: str, address: str = "") -> Response:
     if not 1 <= number <= len(project.state.released) or version not in ("internal", "public"):
         raise HTTPException(404)
     entry = project.state.released[number - 1]
     if kind not in _KINDS:
         raise HTTPException(404)
     try:
-        made = compose_dossier(entry.data, public=version == "public", **facts(project, number, title))
+        if address and (entry.table is None or without_credentials(address) != entry.data):
+            raise other_database(entry)
+        made = compose_dossier(
+            address or entry.data, public=version == "public", **facts(project, number, title)
+        )
         content = dossier_page(made).encode() if kind == "html" else dossier_pdf(made)
     except CoterieError as problem:
         return step_page(project, "release", problem, template="release_problem.html", number=number)
@@ -55,6 +71,10 @@ def facts(project: Project, number: int, title: str) -> dict[str, Any]:
         "audience": AUDIENCES[project.state.wish.audience].words,
         "despite": entry.despite or None,
     }
+
+
+def other_database(entry: PastRelease) -> ParameterError:
+    return ParameterError("This is not the database of the release.", f"Give the address of {entry.data}.")
 
 
 def level_of(project: Project, entry: PastRelease) -> str:

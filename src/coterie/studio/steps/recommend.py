@@ -77,6 +77,7 @@ def ask(project: Opened, jobs: Running, form: Form) -> Response:
             audience=form.text("audience"),
             delta=form.flag("delta"),
             records=form.whole("records", "The number of records"),
+            unit_size=form.number("unit_size", "The number of rows of an average one"),
         )
         if wish.purpose not in PURPOSES or wish.audience not in AUDIENCES:
             raise ParameterError("There is no such answer.", nearest(wish.purpose, PURPOSES))
@@ -126,7 +127,8 @@ def _parameters(project: Project) -> dict[str, Any] | None:
     if records is None:
         return None
     most = AUDIENCES[wish.audience].most
-    return {"purpose": wish.purpose, "records": records, "epsilon": most, "pure": not wish.delta}
+    asked = {"purpose": wish.purpose, "records": records, "epsilon": most, "pure": not wish.delta}
+    return asked | ({"unit_size": wish.unit_size} if project.schema().unit and wish.unit_size else {})
 
 
 def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
@@ -157,6 +159,8 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
             note for note in found.get("notes", []) if not note.startswith(("Every row counts", "at_most ="))
         ],
         avoid=found.get("avoid", {}),
+        units=found.get("units", {}),
+        at_most=found.get("at_most"),
         best_word=best_word,
         job=job,
         offers=offers,

@@ -28,7 +28,7 @@ from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.releases import Releases
 from coterie.studio.same_in_code import dossier_ways, release_ways, verify_command
 from coterie.studio.steps.audit import last_audit, severe_audit, signed_reason
-from coterie.studio.steps.dossier import facts, level_of
+from coterie.studio.steps.dossier import facts, level_of, other_database
 
 router = APIRouter()
 
@@ -224,10 +224,7 @@ def check_again(project: Opened, number: int, form: Form) -> Response:
     """A table behind a password: the address is used for this one check and kept nowhere."""
     entry, address = _released(project, number), form.text("address")
     if entry.table is None or without_credentials(address) != entry.data:
-        other = ParameterError(
-            "This is not the database of the release.", f"Give the address of {entry.data}."
-        )
-        return _page(project, number, _checked(entry, entry.data)[0], other)
+        return _page(project, number, _checked(entry, entry.data)[0], other_database(entry))
     return _page(project, number, *_checked(entry, address))
 
 

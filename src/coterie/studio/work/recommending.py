@@ -13,6 +13,7 @@ from coterie.studio.project import Project
 from coterie.studio.work import Tell
 
 DIAL = ("0.25", "0.5", "1", "2", "2.5")  # no larger ε is recommended: the promise would be practically empty
+_SHOWN = ("measure", "epsilon", "best", "strengths", "avoid", "notes", "units", "at_most")
 
 
 def recommend(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
@@ -24,4 +25,4 @@ def recommend(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[
     found = coterie.recommend(None, schema, **parameters, beside=others).to_dict()
     for one in (found["best"], *found["strengths"]):
         one["error"] = one["error"] if math.isfinite(one["error"]) else None
-    return {name: found[name] for name in ("measure", "epsilon", "best", "strengths", "avoid", "notes")}
+    return {name: found[name] for name in _SHOWN}
