@@ -2,7 +2,7 @@
 
 A benchmark prints, or yields the lines of a table in Markdown. `--write` puts those lines where the documents have
 `<!-- measured: name -->`, so that no figure there is typed in: do that on a quiet machine. `--json FILE` writes all figures
-and the machine into one file; `python -m benchmarks compare A B` says which differ by more than 10 % between two such files.
+and the machine into one file; `python -m benchmarks compare A B` says what got slower by more than 10 % between two of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,13 @@ from time import strftime
 
 import benchmarks
 
+_MORE_IS_BETTER = re.compile(
+    r"per (CPU )?second|times as fast|their rate|/ (ratio|in CPU time|against|upper limit)", re.IGNORECASE
+)
+_COST = re.compile(
+    r"second|time|\b(ms|ns|µs|MB|GB|bytes|CPU s)\b|first call|machine code|later calls|skewed over",
+    re.IGNORECASE,
+)
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
@@ -85,25 +92,27 @@ def figures(lines: list[str]) -> dict[str, float]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print what changed by more than a tenth. Whether more is worse depends on the figure: its title says so."""
+    """Print what got slower by more than a tenth, and what else changed; the words of a title say which is which."""
     old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (before, after))
     if (
         old["machine"]["processor"] != new["machine"]["processor"]
         or old["machine"]["cores"] != new["machine"]["cores"]
     ):
         print("Measured on different machines: only ratios can be compared.")
-    changed = 0
+    slower: list[str] = []
+    others: list[str] = []
     for name in sorted(old["figures"].keys() & new["figures"].keys()):
         was, now = old["figures"][name], new["figures"][name]
-        for title in was.keys() & now.keys():
-            if was[title] and abs(now[title] / was[title] - 1) > 0.1:
-                changed += 1
-                print(
-                    f"{name}: {title}: {was[title]:g} -> {now[title]:g} ({now[title] / was[title] - 1:+.0%})"
-                )
-    print(
-        f"{changed} figures changed by more than 10 %." if changed else "Nothing changed by more than 10 %."
-    )
+        for title in sorted(was.keys() & now.keys()):
+            if was[title] and abs(change := now[title] / was[title] - 1) > 0.1:
+                worse = change < 0 if _MORE_IS_BETTER.search(title) else change > 0 and _COST.search(title)
+                line = f"{name}: {title}: {was[title]:g} -> {now[title]:g} ({change:+.0%})"
+                (slower if worse else others).append(line)
+    for heading, lines in (("Slower or larger", slower), ("Changed otherwise", others)):
+        if lines:
+            print(f"{heading} by more than 10 % ({len(lines)}):", *lines, sep="\n  ")
+    if not slower and not others:
+        print("Nothing changed by more than 10 %.")
     return 0
 
 

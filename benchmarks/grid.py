@@ -95,7 +95,7 @@ def _ratio(shape: Shape) -> str:
     weight = np.array([calls[name] / sampled.count(name) for name in sampled])
     total, with_measures = weight @ protecting, weight @ (protecting + measuring)
     # What is shared where bounds are paid for, or rows are drawn anew, is not in `_once`: no bound is known there.
-    unknown = pays_for_bounds(schema) or any(get_method(name).synthesis for name in shape.methods)
+    unknown = pays_for_bounds(schema) or any(get_method(name).synthetic for name in shape.methods)
     ratio = f"{total[0] / fast[0]:.0f}"
     return (
         f"| {shape.title} | {len(cells) * shape.runs:,} | {fast[0] * 1e3:.1f} | {total[0] * 1e3:,.0f} "
@@ -125,7 +125,7 @@ def _once(shape: Shape, cells: list[Cell]) -> None:
     streams = [(run, name) for name in columns for run in range(shape.runs)]
     unit = unit_laplace(seeded_words(streams, records // min(cell.k for cell in cells)))
     for cell in cells:
-        if get_method(cell.method).adds_noise and get_method(cell.method).synthesis is None:
+        if get_method(cell.method).adds_noise and not get_method(cell.method).synthetic:
             for first in range(0, len(unit), 4):  # a few streams at a time, in the cache
                 rows = unit[first : first + 4, : records // cell.k] * 2.0
                 rows += 1.0

@@ -37,7 +37,9 @@ def _scan(points: NDArray[np.float64], k: int) -> object:
     return mdav_mixed(points, np.empty((len(points), 0), np.int32), [], k)
 
 
-def run() -> None:
+def run() -> Iterator[str]:
+    yield "| | measured |"
+    yield "|---|---|"
     rng = np.random.default_rng(1)
     warm = rng.normal(size=(500, 8))
     mdav(warm, 5), _scan(warm, 5), optimal_univariate(warm[:, 0], 5)
@@ -46,24 +48,19 @@ def run() -> None:
         # Interleaved, and the quickest of three each: caches and clocks change alike for both.
         pairs = [(_seconds(lambda: _scan(points, 10)), _seconds(lambda: mdav(points, 10))) for _ in range(3)]  # noqa: B023
         scan, index = (min(times) for times in zip(*pairs, strict=True))
-        print(f"mdav {n:,} × 8, k = 10: {scan / index:.1f} times as fast as a full scan")
+        yield f"| mdav {n:,} × 8, k = 10, times as fast as a full scan | {scan / index:.1f} |"
     for k, peer in SDC_MICRO.items():
         for name, points in _tables(100_000, 8, rng):
             taken = _seconds(lambda points=points, k=k: mdav(points, k))  # type: ignore[misc]
-            print(f"mdav 100,000 × 8, k = {k}, {name}: {taken:.2f} s (sdcMicro, another day: {peer:.0f} s)")
+            yield f"| mdav 100,000 × 8, k = {k}, {name}, CPU seconds (sdcMicro, another day: {peer:.0f}) | {taken:.2f} |"
     points = rng.normal(size=(1_000_000, 8))
-    print(f"mdav 1,000,000 × 8, k = 10, gaussian: {_seconds(lambda: mdav(points, 10)):.1f} s")
+    yield f"| mdav 1,000,000 × 8, k = 10, gaussian, CPU seconds | {_seconds(lambda: mdav(points, 10)):.1f} |"
     labels = np.stack([rng.integers(0, 14, 50_000), rng.integers(0, 41, 50_000)], axis=1).astype(np.int32)
     deltas = [1.0 - np.eye(14), 1.0 - np.eye(41)]
     taken = _seconds(lambda: mdav_mixed(points[:50_000, :2], labels, deltas, 10))
-    print(f"mdav_mixed 50,000 × (2 + 2), k = 10: {taken:.2f} s")
+    yield f"| mdav_mixed 50,000 × (2 + 2), k = 10, CPU seconds | {taken:.2f} |"
     values = rng.normal(size=10_000_000)
     sorting = _seconds(lambda: np.argsort(values, kind="stable"))
     taken = _seconds(lambda: optimal_univariate(values, 10))
-    print(
-        f"optimal_univariate 10,000,000, k = 10: {taken:.1f} s, {taken / sorting:.2f} times a stable argsort"
-    )
-
-
-if __name__ == "__main__":
-    run()
+    yield f"| optimal_univariate 10,000,000, k = 10, CPU seconds | {taken:.1f} |"
+    yield f"| the same, CPU time over a stable argsort | {taken / sorting:.2f} |"

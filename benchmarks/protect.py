@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,7 +16,7 @@ from coterie import Attribute, Domain, Role, Schema, protect
 METHODS = ("dp-ir", "idp-ls", "idp-cbls")
 
 
-def run() -> None:
+def run() -> Iterator[str]:
     rows = int(os.environ.get("COTERIE_BENCH_ROWS", "10000000"))
     columns = mixed_columns(rows)
     table = pa.table({f"a{number}": column for number, column in enumerate(columns)})
@@ -29,26 +30,26 @@ def run() -> None:
             for number, column in enumerate(columns)
         )
     )
-    print(f"protect(): {rows:,} × {len(columns)}, seeded noise, {os.cpu_count()} cores; best of 3, seconds")
     protect(table.slice(0, 100_000), schema, method="idp-cbls", epsilon=1, k=10, seed=1)  # compile once
     limit = min(_sort(columns) for _ in range(3))
-    print(f"  np.sort, same threads, values only   {limit:.2f}")
+    yield f"protect(): {rows:,} × {len(columns)}, seeded noise, {os.cpu_count()} cores; best of 3; np.sort: values only\n"
+    yield "| | k | CPU seconds | CPU time over np.sort (wanted: 2.5) |"
+    yield "|---|---|---|---|"
+    yield f"| np.sort | – | {limit:.2f} | 1 |"
     for k in (10, 100):
         for method in METHODS:
             took = min(_protect(table, schema, method, k) for _ in range(3))
-            print(
-                f"  protect {method:9} k={k:<4}             {took:.2f}   {took / limit:.2f}× np.sort (limit 2.5)"
-            )
+            yield f"| `{method}` | {k} | {took:.2f} | {took / limit:.2f} |"
 
 
 def _sort(columns: list[np.ndarray]) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(np.sort, columns))
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def _protect(table: pa.Table, schema: Schema, method: str, k: int) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     protect(table, schema, method=method, epsilon=1, k=k, seed=1)
-    return time.perf_counter() - started
+    return time.process_time() - started

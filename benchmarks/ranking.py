@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -26,10 +26,12 @@ THREADS = 2
 REPEATS = 3
 
 
-def run() -> None:
+def run() -> Iterator[str]:
     n = int(os.environ.get("COTERIE_BENCH_ROWS", "10_000_000"))
     columns = mixed_columns(n)
-    print(f"{n:,} rows × {len(columns)} mixed columns, {THREADS} threads; seconds, best of {REPEATS}")
+    yield f"{n:,} rows × {len(columns)} mixed columns, {THREADS} threads; best of {REPEATS}\n"
+    yield "| | measured |"
+    yield "|---|---|"
     ways: dict[str, Way] = {
         "np.sort": np.sort,
         "coterie k=10": lambda column: centroids(column, 10),
@@ -39,20 +41,22 @@ def run() -> None:
     seconds = interleaved(ways, columns)
     seconds["np.sort alone"] = interleaved({"alone": np.sort}, columns, threads=1)["alone"]
     for name, taken in seconds.items():
-        print(f"  {name:15} {taken:7.3f}")
+        yield f"| {name}, seconds | {taken:.3f} |"
     for k, limit in ((10, 2.5), (100, 2.0)):
         ours = seconds[f"coterie k={k}"]
         beside, alone = ours / seconds["np.sort"], ours / seconds["np.sort alone"]
-        print(f"k={k}: {beside:.2f}× np.sort (limit {limit}); {alone:.2f}× np.sort in one thread")
-    print(f"k=10: {seconds['argsort k=10'] / seconds['coterie k=10']:.1f}× faster than argsort (limit 4)")
-    print(f"k=10: {extra_memory(columns[0]):.2f} columns of memory a worker beside its result (limit 3)")
+        yield f"| k={k}, time over np.sort (limit {limit}) | {beside:.2f} |"
+        yield f"| k={k}, time over np.sort in one thread | {alone:.2f} |"
+    yield f"| k=10, times as fast as argsort (limit 4) | {seconds['argsort k=10'] / seconds['coterie k=10']:.1f} |"
+    yield f"| k=10, columns of memory per worker beside its result (limit 3) | {extra_memory(columns[0]):.2f} |"
     del columns
-    print("hostile columns, k=10, one thread: time over np.sort (limit 8)")
+    yield "\n| hostile columns, k=10, one thread | time over np.sort (limit 8) | seconds | |"
+    yield "|---|---|---|---|"
     pair: dict[str, Way] = {"sort": np.sort, "ours": lambda column: centroids(column, 10)}
     for name, column in hostile_columns(n):
         took = interleaved(pair, [column], threads=1)
         verdict = "right" if np.array_equal(centroids(column, 10), reference(column, 10)) else "WRONG"
-        print(f"  {name:30} {took['ours'] / took['sort']:6.2f}  ({took['ours']:.3f} s)  {verdict}")
+        yield f"| {name} | {took['ours'] / took['sort']:.2f} | {took['ours']:.3f} | {verdict} |"
 
 
 def centroids(values: Column, k: int) -> Column:

@@ -113,6 +113,19 @@ def test_the_order_is_a_permutation(sampler: Sampler) -> None:
     assert shuffled_order(sampler, 1).tolist() == [0]
 
 
+@pytest.mark.parametrize("bits", [64, 24, 13])
+def test_the_order_is_that_of_the_words(bits: int) -> None:
+    """Also where words differ in their low bits alone, which a place covers while they are sorted."""
+    words = np.random.default_rng(bits).permutation(8192).astype(np.uint64) << np.uint64(bits - 13)
+
+    class Given(SeededSampler):
+        def uniform_words(self, count: int, stream: str) -> np.ndarray:
+            return words[:count]
+
+    for count in (2, 3, 1000, 8192):
+        assert np.array_equal(shuffled_order(Given(0), count), np.argsort(words[:count], kind="stable"))
+
+
 def test_equal_words_are_drawn_anew() -> None:
     """Sorting equal words stably would favour the original order."""
 

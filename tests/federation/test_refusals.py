@@ -61,6 +61,7 @@ def test_over_budget(shared: Any) -> None:
     ("policy", "change", "word", "figures"),
     [
         ({"minimum_k": 8}, {}, "k is too small", {"requested": "5", "limit": "8"}),
+        ({"maximum_k": 4}, {"k": 6}, "k is larger than", {"requested": "6", "limit": "4"}),
         ({"maximum_epsilon": "0.1"}, {}, "above the policy", {"requested": "1", "limit": "0.1"}),
         (
             {"methods": ["dp-mdav"]},

@@ -142,18 +142,20 @@ def protect_table(
     if forget and not recipe.synthetic:
         checked = checked.without_records()
     arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
+    values = {name: codes for name, (codes, _) in results.items()}
+    del results
+    rows_out = len(next(iter(arrays.values()))[0])
     weights: Floats | None = None
     said: tuple[str, ...] = ()
     if schema.raked is not None:
-        drawn = {name: values for name, (values, _) in results.items()}
-        rows_drawn = len(next(iter(drawn.values())))
-        raked = raking.RakedWeights.of(schema, margins, [raking.Combinations.of(margins, drawn, rows_drawn)])
-        weights, said = raked.rows(drawn, rows_drawn), raked.said
+        raked = raking.RakedWeights.of(schema, margins, [raking.Combinations.of(margins, values, rows_out)])
+        weights, said = raked.rows(values, rows_out), raked.said
         arrays[schema.raked.name] = pa.array(weights), released_field(schema.raked)
-    released = released_table(schema, arrays, checked.kept)
-    order = shuffled_order(sampler, released.num_rows) if shuffle else None
+    kept = dict(checked.kept)
+    order = shuffled_order(sampler, rows_out) if shuffle else None
     if order is not None:
-        released = released.take(as_arrow(order))
+        _put_in_order(as_arrow(order), arrays, kept)
+    released = released_table(schema, arrays, kept)
     promised = promise(
         schema,
         recipe,
@@ -178,7 +180,7 @@ def protect_table(
         else partial(
             internal_figures,
             checked,
-            {name: values for name, (values, _) in results.items()},
+            values,
             figures,
             schema.edit_rules,
             synthetic=recipe.synthetic,
@@ -228,6 +230,22 @@ def _by_column(
         lists = dict(zip(names, pool.map(noisy, names), strict=True))
     drawn = record_values(lists, lists=True, sampler=sampler)
     return {name: (values, checked.columns[name].restore(values)) for name, values in drawn.items()}
+
+
+def _put_in_order(
+    order: pa.Array, arrays: dict[str, tuple[pa.Array, pa.Field]], kept: dict[str, pa.ChunkedArray]
+) -> None:
+    """Column by column in place, so that the memory of one serves the next."""
+
+    def move(name: str) -> None:
+        if name in kept:
+            kept[name] = kept[name].take(order)
+        else:
+            array, field = arrays[name]
+            arrays[name] = array.take(order), field
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        list(pool.map(move, [*arrays, *kept]))
 
 
 def _uncut(checked: Checked) -> Checked:

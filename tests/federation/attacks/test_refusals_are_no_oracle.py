@@ -28,6 +28,18 @@ def test_bounds_inside_the_declared_ones_are_refused_unopened(shared: Any) -> No
     assert len(home.journal.noted("table opened")) == 1
 
 
+def test_rows_are_not_counted_by_k(shared: Any) -> None:
+    """A study needs 2k rows. A table of 1,234 was counted in 17 studies and 16 s, ε 0."""
+    home, other = shared.join("oracle-e"), shared.join("oracle-f")
+    shared.give(home, people(250, 1))
+    asked = [shared.study([home.owner, other.owner], k=k) for k in (100, 101, 125, 126, 50_000)]
+    Look(shared, home).once()
+    parts = [shared.part(study, home.owner) for study in asked]
+    assert [part["state"] for part in parts] == ["APPROVED", *["REFUSED"] * 4]
+    assert {part["reason"].partition(" (")[0] for part in parts[1:]} == {"k is larger than the policy allows"}
+    assert {line["study"] for line in home.journal.noted("table opened")} == {asked[0].id}
+
+
 def test_studies_are_limited_by_number_and_time(shared: Any) -> None:
     """Whether a table fits is one bit a study; the owner decides how many bits."""
     home, other = shared.join("oracle-c"), shared.join("oracle-d")

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from uvicorn.server import ServerState
 
 from coterie.federation.aggregator import connections, service
 from coterie.federation.aggregator.connections import PatientProtocol
-from coterie.federation.aggregator.service import Authentication
+from coterie.federation.aggregator.home import Fault
+from coterie.federation.aggregator.service import Authentication, SignedRequest
 from coterie.federation.documents import wire
+from coterie.federation.documents.signed import sha256
 from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys
 
@@ -83,6 +86,32 @@ def test_who_only_names_a_known_key_shares_four_places(shared: Any) -> None:
         return found
 
     assert asyncio.run(attack()) == {b"429"}
+
+
+def test_strangers_requests_wait_for_no_write_lock(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Well signed, by nobody who has joined: refused while another holds the lock, and what is told of it is limited.
+
+    An owner's own request asks for it, because its nonce is kept.
+    """
+    home = shared.join("beside-signed-strangers")
+    authentication, database = Authentication(shared.aggregator), shared.aggregator.database
+    monkeypatch.setattr(
+        authentication, "may_note", lambda kind: False
+    )  # the diary's lines of this minute are used up
+
+    def asked(by: Any) -> SignedRequest:
+        with shared.client(by) as client:
+            return SignedRequest("GET", "/", client.signed_headers("GET", "/", b""), sha256(b""))
+
+    with database.writing():
+        for _ in range(20):
+            with pytest.raises(Fault) as fault:
+                authentication.owner(asked(replace(home, keys=Keys.generate())))
+            assert fault.value.status == 401
+        with monkeypatch.context() as closed:
+            closed.setattr(database, "noting", lambda: pytest.fail("the lock was asked for"))
+            with pytest.raises(pytest.fail.Exception, match="the lock"):
+                authentication.owner(asked(home))
 
 
 async def _application(scope: Any, receive: Any, send: Any) -> None:

@@ -145,7 +145,28 @@ def shuffled_order(sampler: Sampler, count: int, stream: str = "coterie: order o
     """A uniform permutation: sort by random words. Two equal words (odds below n²/2^65) draw anew."""
     for attempt in itertools.count():  # a stream of its own each time: seeded streams repeat themselves
         words = sampler.uniform_words(count, f"{stream}, attempt {attempt + 1}" if attempt else stream)
-        order = np.argsort(words, kind="stable")
-        if count < 2 or not np.any(words[order][1:] == words[order][:-1]):
+        order = _sorted_places(words)
+        if order is not None:
             return order
     raise AssertionError("some attempt succeeds")
+
+
+def _sorted_places(words: Words) -> Whole | None:
+    """`argsort` of distinct words; None if two are equal.
+
+    A word whose low bits give way to its place sorts without an index beside it, twenty times as fast. Where the bits
+    that are left are equal, the whole words decide.
+    """
+    low = np.uint64(max(len(words) - 1, 0).bit_length())
+    places = np.uint64((1 << int(low)) - 1)
+    high = words & ~places
+    high |= np.arange(len(words), dtype=np.uint64)
+    high.sort()
+    order: Whole = (high & places).view(np.int64)
+    high >>= low
+    same = np.flatnonzero(high[1:] == high[:-1])
+    alike = np.union1d(same, same + 1)
+    whole = words[order[alike]]
+    settled = np.argsort(whole, kind="stable")
+    order[alike] = order[alike][settled]
+    return None if np.any(np.diff(whole[settled]) == 0) else order

@@ -105,9 +105,7 @@ class OwnerSource(Document):
     population: Annotated[str, Field(min_length=1)]
     ledger: str | None = None  # default: ledger.sqlite in the owner's folder
     identifier: str | None = None  # the owner's own name of the id column (vertical)
-    columns: dict[str, str] = Field(
-        default_factory=dict
-    )  # attribute of the study → the owner's own name of it
+    columns: dict[str, str] = Field(default_factory=dict)  # attribute of the study → the owner's own name
     dialect: Dialect = Dialect()  # how the owner's own text file writes its cells
     # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
     disjoint: bool = False
@@ -121,6 +119,8 @@ class OwnerSource(Document):
 class Policy(OwnerSource):
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
+    # A study needs 2k rows: with one k after the other its author could count a table that has no more than twice this.
+    maximum_k: Annotated[int, Field(ge=3)] = 100
     attributes: Annotated[dict[str, Declared], BeforeValidator(_by_name), Field(min_length=1)]
     methods: Annotated[tuple[str, ...], Field(min_length=1)]
     aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
@@ -128,9 +128,7 @@ class Policy(OwnerSource):
     blinded: bool = False  # allow that one other owner and we find out which people we have in common
     studies: Limit = STUDIES
     peers: dict[str, str] = Field(default_factory=dict)  # other owners → fingerprints (vertical studies)
-    within_days: Annotated[int, Field(ge=1, le=3660)] = (
-        100  # how far off a deadline may be: ε is held until then
-    )
+    within_days: Annotated[int, Field(ge=1, le=3660)] = 100  # to a deadline: ε is held until then
     unsealed: bool = False  # allow studies before protocol 3: a part can be read, and is charged, before all have delivered
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
@@ -149,6 +147,9 @@ class Policy(OwnerSource):
             )
         if study.k < self.minimum_k:
             raise Refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
+        largest = max(self.minimum_k, self.maximum_k)
+        if study.k > largest:
+            raise Refusal("k is larger than the policy allows", requested=str(study.k), limit=str(largest))
         if cost > limit:
             raise Refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
