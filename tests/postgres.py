@@ -8,8 +8,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 
 from free_port import free_port
 
@@ -53,6 +56,16 @@ def postgres_url() -> Iterator[str]:
             _run([*control, "-m", "immediate", "-w", "stop"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_database(server: str) -> str:
+    """An empty database of its own on the server: what one test leaves there, no other one sees."""
+    url, name = make_url(server), f"of_a_test_{uuid4().hex}"
+    engine = create_engine(url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return url.set(database=name).render_as_string(hide_password=False)
 
 
 def _run(command: list[str]) -> None:

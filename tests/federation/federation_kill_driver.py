@@ -249,26 +249,28 @@ def main(role: str, root: str, stride: int, last: int) -> int:
     sweep.start_server()
     sweep.join()
     kills = 0
-    for number in range(1 + random.Random(stride).randrange(stride), last, stride):
-        if role == "aggregator":
-            os.kill(sweep.server, signal.SIGKILL)
-            os.waitpid(sweep.server, 0)
-            study = sweep.study()
-            sweep.start_server(number)
-            owners = {sweep.run_owner(home): home for home in sweep.homes}
-        else:
-            study = sweep.study()
-            owners = {
-                sweep.run_owner(sweep.homes[0], number): sweep.homes[0],
-                sweep.run_owner(sweep.homes[1]): sweep.homes[1],
-            }
-        killed = sweep.finish(study, owners, sweep.start_server)
-        sweep.check(study)
-        kills += killed
-        if not killed:
-            break  # the process finished before it had so many points: the sweep is complete
-    os.kill(sweep.server, signal.SIGKILL)
-    os.waitpid(sweep.server, 0)
+    try:
+        for number in range(1 + random.Random(stride).randrange(stride), last, stride):
+            if role == "aggregator":
+                os.kill(sweep.server, signal.SIGKILL)
+                os.waitpid(sweep.server, 0)
+                study = sweep.study()
+                sweep.start_server(number)
+                owners = {sweep.run_owner(home): home for home in sweep.homes}
+            else:
+                study = sweep.study()
+                owners = {
+                    sweep.run_owner(sweep.homes[0], number): sweep.homes[0],
+                    sweep.run_owner(sweep.homes[1]): sweep.homes[1],
+                }
+            killed = sweep.finish(study, owners, sweep.start_server)
+            sweep.check(study)
+            kills += killed
+            if not killed:
+                break  # the process finished before it had so many points: the sweep is complete
+    finally:  # also where a check failed: whoever waits for this process waits for its pipes
+        os.kill(sweep.server, signal.SIGKILL)
+        os.waitpid(sweep.server, 0)
     return kills
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from federation_world import world
 from simulated_year import Year
-from sqlalchemy import create_engine, text
-from sqlalchemy.engine import make_url
 
+from coterie.federation.aggregator import scheduler
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.backup import backup_aggregator, backup_owner, restore_aggregator, restore_owner
@@ -24,6 +23,7 @@ from coterie.federation.storage.parties import entries
 from coterie.federation.storage.studies import study_row
 from coterie.publication.ledger import Ledger, loss_event
 from coterie.table.digest import file_sha256
+from postgres import new_database
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_restored_aggregator_releases_the_same_bytes(
     """All keys were there, and nobody had the release yet: it is made again, in the same order of rows."""
     study = study_of(year)
     with monkeypatch.context() as still:
-        still.setattr("coterie.federation.aggregator.scheduler._open", lambda *_: False)
+        still.setattr(scheduler, "_open", lambda *_: False)
         year.rounds(4)
     backup_aggregator(year.aggregator, tmp_path / "backup")
     with pytest.raises(FederationError, match="cannot be made"):
@@ -149,7 +149,8 @@ def test_an_earlier_versions_hold_is_entered(year: Year) -> None:
 
 @pytest.mark.database
 def test_from_postgresql_and_back(postgres_url: str, tmp_path: Path) -> None:
-    with world(tmp_path, postgres_url) as made:
+    used = new_database(postgres_url)
+    with world(tmp_path, used) as made:
         made.invitation("somebody")
         backup_aggregator(made.aggregator, tmp_path / "backup")
         with closing(Aggregator.open(tmp_path / "backup")) as copy:
@@ -157,14 +158,8 @@ def test_from_postgresql_and_back(postgres_url: str, tmp_path: Path) -> None:
             with copy.database.reading() as connection:
                 assert [line["event"] for line in entries(connection)][-1] == "invited"
         with pytest.raises(FederationError, match="not empty"):
-            restore_aggregator(tmp_path / "backup", tmp_path / "again", postgres_url)
-    engine = create_engine(
-        make_url(postgres_url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-    restore_aggregator(tmp_path / "backup", tmp_path / "restored", postgres_url)
+            restore_aggregator(tmp_path / "backup", tmp_path / "again", used)
+    restore_aggregator(tmp_path / "backup", tmp_path / "restored", new_database(postgres_url))
     with closing(Aggregator.open(tmp_path / "restored")) as back, back.database.reading() as connection:
         assert "postgresql" in back.database.shown
         assert [line["event"] for line in entries(connection)][-1] == "restored"

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from federation_world import ATTRIBUTES
-from sqlalchemy import Connection, create_engine, delete, insert, select, text, update
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, delete, insert, select, text, update
 
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.documents.signed import Signed
@@ -36,19 +34,14 @@ from coterie.federation.storage import parties as audit
 from coterie.federation.storage.database import Database, invitations, metadata, owners
 from coterie.federation.storage.database import audit as audit_table
 from coterie.publication.ledger.seals import first_broken
+from postgres import new_database
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'aggregator.sqlite'}"
-    url = make_url(str(request.getfixturevalue("postgres_url")))
-    name = f"federation_{uuid4().hex}"
-    engine = create_engine(url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return url.set(database=name).render_as_string(hide_password=False)
+    return new_database(str(request.getfixturevalue("postgres_url")))
 
 
 @pytest.fixture
@@ -254,7 +247,7 @@ def test_a_server_that_is_not_there() -> None:
 def test_a_study_over_postgresql(postgres_url: str, tmp_path: Path) -> None:
     from federation_world import Look, people, until, world
 
-    with world(tmp_path, postgres_url) as made:
+    with world(tmp_path, new_database(postgres_url)) as made:
         made.serve()
         homes = [made.join(name) for name in ("a", "b")]
         for home in homes:

@@ -15,7 +15,7 @@ from ledger_staged_file import StagedFile
 from coterie.errors import LedgerError
 from coterie.promise.loss import Loss, LossModel
 from coterie.publication.ledger import Book, Ledger, Purpose, seals, storage
-from coterie.publication.ledger.seals import canonical, seal, verified
+from coterie.publication.ledger.seals import canonical, decoded, seal, sealed
 from coterie.publication.ledger.snapshot import digest_of
 from coterie.publication.ledger.storage import Storage
 
@@ -49,7 +49,7 @@ def alter(path: Path, *statements: str) -> None:
 def replayed(path: Path) -> Book:
     """From the events alone."""
     book = Book()
-    book.enter(verified(rows(path, "SELECT number, content, seal FROM events ORDER BY number")))  # type: ignore[arg-type]
+    book.enter(decoded(sealed(rows(path, "SELECT number, content, seal FROM events ORDER BY number"))))  # type: ignore[arg-type]
     return book
 
 

@@ -15,7 +15,7 @@ from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError
 from coterie.publication.ledger import Ledger, Purpose
-from coterie.publication.ledger.seals import GENESIS, canonical, seal, verified
+from coterie.publication.ledger.seals import GENESIS, canonical, decoded, seal, sealed
 
 
 @pytest.fixture
@@ -133,11 +133,11 @@ def test_any_change_of_any_event_breaks_the_chain(events: list[dict[str, str]], 
         text = canonical(event)
         last = seal(last, text)
         rows.append((number, text, last))
-    assert [event for event, _ in verified(rows)] == events
+    assert [event for event, _ in decoded(sealed(rows))] == events
     place = data.draw(st.integers(0, len(rows) - 1))
     other = data.draw(
         st.dictionaries(st.text(max_size=5), st.text(max_size=5)).filter(lambda d: d != events[place])
     )
     rows[place] = (rows[place][0], json.dumps(other), rows[place][2])
     with pytest.raises(LedgerError, match=f"event {place + 1} "):
-        list(verified(rows))
+        list(decoded(sealed(rows)))

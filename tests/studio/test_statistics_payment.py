@@ -68,6 +68,14 @@ def test_what_will_happen_is_shown_and_then_happens_once(bench: Bench, tmp_path:
     run_lines(tmp_path, ("Command", re.findall(r"coterie stats verify [^\n<]*", page)[0]))
 
 
+def test_a_release_without_equations_has_its_page(bench: Bench, tmp_path: Path) -> None:
+    """Its file has no column that says what an equation is."""
+    bench.specify(**{**PLAIN, "equations": {}})
+    ask(bench, tmp_path)
+    assert "File and certificate belong together" in confirm(bench)
+    assert "what" not in (tmp_path / "out.csv").read_text().splitlines()[0].split(",")
+
+
 def test_two_clicks_at_once_make_one_release(bench: Bench, tmp_path: Path) -> None:
     for name, counted in (("a", "ledger"), ("b", "none")):
         # Another name for another release, as the library asks for.

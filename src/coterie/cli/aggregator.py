@@ -27,7 +27,7 @@ from coterie.cli.aggregator_administration import (
     restore_command,
     rotate,
 )
-from coterie.cli.federation_output import AGGREGATOR, log_lines, print_studies, print_study
+from coterie.cli.federation_output import AGGREGATOR, StudyName, chosen, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
 from coterie.cli.output import console, print_json, say
 from coterie.errors import OutputError, ParameterError
@@ -44,7 +44,14 @@ from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
 from coterie.federation.storage.parties import invite, owner_by_name
-from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
+from coterie.federation.storage.studies import (
+    StudyRow,
+    add_study,
+    all_studies,
+    move_study,
+    study_row,
+    try_again,
+)
 from coterie.publication.publishing import place
 from coterie.publication.staged_files import stage_file
 from coterie.publication.staging import stage_bytes
@@ -62,9 +69,6 @@ app.add_typer(rotate, name="rotate")
 
 app.command("backup")(backup_command)
 app.command("restore")(restore_command)
-StudyName = Annotated[
-    str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
-]
 
 
 @app.command("init")
@@ -124,7 +128,7 @@ def serve_command(
     def listening() -> None:
         content = {
             "event": "listening",
-            "address": f"https://{f'[{host}]' if ':' in host else host}:{chosen}",
+            "address": f"https://{f'[{host}]' if ':' in host else host}:{taken}",
             "url": aggregator.url,
             "key": aggregator.fingerprint,
             "tls_sha256": tls_fingerprint(aggregator),
@@ -135,7 +139,7 @@ def serve_command(
             print(json.dumps(content), flush=True)
             return
         url = escape(aggregator.url)
-        console.print(f"Owners reach the aggregator at [bold]{url}[/] (listening on {chosen}).")
+        console.print(f"Owners reach the aggregator at [bold]{url}[/] (listening on {taken}).")
         console.print(f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {url}/")
         if client_ca:
             console.print(f"Every caller must show a TLS certificate signed by {escape(str(client_ca))}.")
@@ -146,8 +150,8 @@ def serve_command(
         aggregator.serving(),
         suppress(KeyboardInterrupt),
     ):
-        chosen = port or urlsplit(aggregator.url).port or 443
-        serve(aggregator, host, chosen, client_ca, listening, Webhook(webhook) if webhook else None)
+        taken = port or urlsplit(aggregator.url).port or 443
+        serve(aggregator, host, taken, client_ca, listening, Webhook(webhook) if webhook else None)
 
 
 @app.command("invite")
@@ -339,15 +343,8 @@ def release_command(
 
 def _found(aggregator: Aggregator, study: str) -> dict[str, Any]:
     """By its id or the beginning of it."""
-    matches = [
-        entry["id"]
-        for entry in board(aggregator)["studies"]
-        if len(study) >= 6 and entry["id"].startswith(study)
-    ]
-    content = detail(aggregator, matches[0]) if len(matches) == 1 else None
-    if content is None:
-        raise FederationError(
-            "There is no such study." if not matches else "Several studies begin like that.",
-            "`coterie aggregator study show FOLDER` lists them.",
-        )
+    with aggregator.database.reading() as connection:
+        ids = [row.id for row in all_studies(connection)]
+    content = detail(aggregator, chosen(ids, study, "coterie aggregator study show FOLDER"))
+    assert content is not None
     return content

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from rich.markup import escape
+from typer import Argument
 
 from coterie.cli.output import console, table_of
+from coterie.federation.errors import FederationError
 
 AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
 
@@ -49,6 +51,20 @@ setting · 12 TLS failed or another aggregator's key · 13 the aggregator does n
 14 no common protocol version · 15 invitation used or expired · 16 another process uses this key, or it is too
 late to decide · 17 your table or budget does not fit · 19 not reachable.
 """
+
+
+StudyName = Annotated[
+    str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
+]
+
+
+def chosen(ids: Iterable[str], study: str, lists: str) -> str:
+    """The one id that begins like that; `lists` is the command that shows them."""
+    matches = [name for name in ids if len(study) >= 6 and name.startswith(study)]
+    if len(matches) != 1:
+        problem = "Several studies begin like that." if matches else "There is no such study."
+        raise FederationError(problem, f"`{lists}` lists them.")
+    return matches[0]
 
 
 # How studies and events look on a terminal: the same for aggregators and owners.

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from typer import Argument, Option
 
-from coterie.cli.federation_output import OWNER, print_diary, styled
+from coterie.cli.federation_output import OWNER, StudyName, chosen, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.options import AsJson, Query, SourceTable
 from coterie.cli.output import console, errors, print_json, say
@@ -41,10 +41,6 @@ from coterie.publication.ledger import Book, Ledger
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
 
-StudyName = Annotated[
-    str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
-]
-
 
 @app.command("inspect")
 def inspect_command(
@@ -63,8 +59,7 @@ def inspect_command(
     if not offline:
         with owner_client(opened, ca_bundle) as client:
             known |= {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
-    chosen = [wanted for wanted in known.values() if study is None or wanted["id"].startswith(study)]
-    shown = [shown_study(opened, wanted) for wanted in chosen]
+    shown = [shown_study(opened, wanted) for name, wanted in known.items() if name.startswith(study or "")]
     if as_json:
         print_json({"owner": opened.owner, "studies": shown})
         return
@@ -156,13 +151,7 @@ def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
         with owner_client(home, None) as client:
             found = client.get("/v1/desired?after=&wait=0")["studies"]
         known = {wanted["id"]: wanted for wanted in found}
-    matches = [name for name in known if len(study) >= 6 and name.startswith(study)]
-    if len(matches) != 1:
-        raise FederationError(
-            "There is no such study for you." if not matches else "Several studies begin like that.",
-            "`coterie owner inspect` lists them.",
-        )
-    return known[matches[0]]
+    return known[chosen(known, study, "coterie owner inspect")]
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -24,18 +24,9 @@ from coterie.federation.secrets.keys import keep_private
 from coterie.federation.storage.database import Database, audit, copy_rows
 from coterie.federation.storage.parties import note
 
-_OF_AGGREGATOR = (
-    "*.json",
-    "*.pem",
-    "*.key",
-    "tls-next",
-    "keys-next",
-    "former",
-    "chunks",
-    "releases",
-    "quarantine",
-)
-_OF_OWNER = ("*.json", "*.pem", "*.key", "*.yaml", "keys-next", "former", "studies")
+_OF_BOTH = ("*.json", "*.pem", "*.key", "keys-next", "former")
+_OF_AGGREGATOR = (*_OF_BOTH, "tls-next", "chunks", "releases", "quarantine")
+_OF_OWNER = (*_OF_BOTH, "*.yaml", "studies")
 
 
 def backup_aggregator(aggregator: Aggregator, output: Path) -> None:

@@ -108,9 +108,10 @@ def test_strangers_requests_wait_for_no_write_lock(shared: Any, monkeypatch: pyt
             with pytest.raises(Fault) as fault:
                 authentication.owner(asked(replace(home, keys=Keys.generate())))
             assert fault.value.status == 401
-        with monkeypatch.context() as closed, pytest.raises(pytest.fail.Exception, match="the lock"):
+        with monkeypatch.context() as closed:
             closed.setattr(database, "noting", lambda: pytest.fail("the lock was asked for"))
-            authentication.owner(asked(home))
+            with pytest.raises(pytest.fail.Exception, match="the lock"):
+                authentication.owner(asked(home))
 
 
 async def _application(scope: Any, receive: Any, send: Any) -> None:

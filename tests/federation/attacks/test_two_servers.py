@@ -11,6 +11,7 @@ from sqlalchemy import text
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.errors import Conflict
 from coterie.federation.storage.database import Database
+from postgres import new_database
 
 
 def test_one_process_a_folder(tmp_path: Path, coterie: Any) -> None:
@@ -39,7 +40,8 @@ def test_one_process_a_database(tmp_path: Path) -> None:
 @pytest.mark.database
 def test_a_place_that_was_lost_with_the_line_is_noticed(postgres_url: str, tmp_path: Path) -> None:
     """PostgreSQL lets a lock go when the connection ends: after a restart of the server two could serve."""
-    first, second = Database.open(postgres_url), Database.open(postgres_url)
+    shared = new_database(postgres_url)
+    first, second = Database.open(shared), Database.open(shared)
 
     def cut(database: Database) -> None:
         assert database._lock is not None

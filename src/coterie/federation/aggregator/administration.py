@@ -67,9 +67,12 @@ def _owner(connection: Connection, name: str) -> Owner:
     return owner
 
 
+_OPEN = select(invitations).where(invitations.c.used_by.is_(None))
+
+
 def listed_invitations(connection: Connection) -> list[dict[str, Any]]:
     """Those that could still be used."""
-    rows = connection.execute(select(invitations).where(invitations.c.used_by.is_(None)))
+    rows = connection.execute(_OPEN)
     return sorted(
         ({"owner": row.name, "expires": row.expires, "expired": moment(row.expires) < now()} for row in rows),
         key=lambda entry: str(entry["owner"]),
@@ -79,7 +82,7 @@ def listed_invitations(connection: Connection) -> list[dict[str, Any]]:
 def cancel_invitations(connection: Connection, name: str | None) -> int:
     """All open ones of a name; without a name, those that have expired. How many there were."""
     found = 0
-    for row in connection.execute(select(invitations).where(invitations.c.used_by.is_(None))).all():
+    for row in connection.execute(_OPEN).all():
         if row.name == name if name is not None else moment(row.expires) < now():
             connection.execute(delete(invitations).where(invitations.c.token_hash == row.token_hash))
             note(connection, "invitation cancelled", owner=row.name)

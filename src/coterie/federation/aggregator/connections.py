@@ -19,9 +19,7 @@ from fastapi import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HANDSHAKE_SECONDS = 10
-HEADER_SECONDS = (
-    10.0  # from the connection, or the last answer's end, to the end of a request's header, once it began
-)
+HEADER_SECONDS = 10.0  # from the connection, or the last answer's end, to the end of a request's header
 STRANGER_SECONDS = 30.0  # from a stranger's header to its answer
 KEEP_ALIVE_SECONDS = 75
 ACCEPTED_AT_ONCE = 128  # before the oldest are let go; each costs memory from its first moment

@@ -198,8 +198,8 @@ def _made(folder: Path, url: str, names: Sequence[str], database: str | None) ->
     Keys.generate().save(folder)
     tls.make_certificate(folder, names)
     # 0600: the address of a database may hold a password.
-    settings = json.dumps({"url": url.rstrip("/"), "database": database}, indent=2)
-    write_private(folder / SETTINGS, settings.encode())
+    settings = {"url": url.rstrip("/"), "database": database}
+    write_private(folder / SETTINGS, json.dumps(settings, indent=2).encode())
     aggregator = Aggregator.open(folder)
     token = secrets.token_urlsafe(32)
     with aggregator.database.writing() as connection:

@@ -226,16 +226,9 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         put_file(path, aggregator.release(row.id))
         signed = Signed.of(certificate, KIND, aggregator.keys_of(study.aggregator)).text()
         try:
+            values = {"certificate": signed, "release_sha256": digest, "release_size": size}
             with aggregator.database.writing() as connection:
-                move_study(
-                    connection,
-                    row,
-                    StudyState.RELEASED,
-                    certificate=signed,
-                    release_sha256=digest,
-                    release_size=size,
-                    shuffle_key=None,
-                )
+                move_study(connection, row, StudyState.RELEASED, shuffle_key=None, **values)
         except Conflict:  # cancelled meanwhile
             aggregator.release(row.id).unlink()
             raise
@@ -259,18 +252,17 @@ def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) 
     files = [
         checked(aggregator.chunk(part.study, part.owner, number)) for number in range(len(manifest.chunks))
     ]
-    done, wrong = _read(aggregator, study, part, key)
+    unreadable = FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
+    done = False
     while not done:
         done, wrong = _read(aggregator, study, part, key)
-    if wrong is not None:
-        raise FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
+        if wrong is not None:
+            raise unreadable
     for path in files:
         try:
             table = pq.read_table(path).cast(schema)
         except pa.ArrowException:
-            raise FederationError(
-                "A part that was accepted cannot be read any more.", "Look at the disk."
-            ) from None
+            raise unreadable from None
         yield table
 
 

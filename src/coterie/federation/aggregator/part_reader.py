@@ -97,12 +97,8 @@ class PartReader:
     def close(self) -> None:
         helper, self._helper = self._helper, None
         if helper is not None:
-            assert helper.stdin is not None
-            with suppress(OSError):
-                helper.stdin.close()
-            helper.wait()
-            assert helper.stdout is not None
-            helper.stdout.close()
+            with suppress(OSError), helper:  # closes its input, by which it ends, and waits
+                pass
 
     def _asked(self, job: dict[str, Any]) -> dict[str, Any]:
         if self._helper is not None and self._helper.poll() is not None:

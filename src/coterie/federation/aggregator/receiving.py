@@ -24,6 +24,7 @@ from coterie.federation.documents.certificate import require_no_stronger, verifi
 from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
 from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState
 from coterie.federation.documents.wire import now, stamp
+from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import (
@@ -54,6 +55,7 @@ from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
 _C = ContributionState
+_LOOK, _ASK = "Look at its present state.", "Send what the protocol describes."
 D = TypeVar("D", bound=OfOwner)
 
 
@@ -71,11 +73,9 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
             asked = {attribute.name for attribute in row.study.attributes}
             unknown = [name for name in opened.attributes if name not in asked]
             if unknown:
-                raise Fault(422, "unacceptable", "The answer offers attributes that the study does not have.")
+                raise FederationError("The answer offers attributes that the study does not have.", _ASK)
             if (opened.promise is None) != (row.study.protocol == 1):
-                raise Fault(
-                    422, "unacceptable", "From protocol 2 on, and only there, an approval has a promise."
-                )
+                raise FederationError("From protocol 2 on, and only there, an approval has a promise.", _ASK)
             if opened.promise is not None:
                 require_no_stronger(row.study, owner.name, opened.promise)
         move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
@@ -88,13 +88,13 @@ def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> 
     with aggregator.database.writing() as connection:
         row, _ = own_part(connection, owner, study)
         if row.study.lead != owner.name:
-            raise Fault(409, "conflict", "Only the lead owner of a vertical study makes the group key.")
+            raise Conflict("Only the lead owner of a vertical study makes the group key.", _LOOK)
         if row.group_key is not None and signed_from(row.group_key).document == signed.document:
             return {"state": "kept"}
         key = opened_group_key(signed.text(), row.study)
         expected = sorted(entry.owner for entry in row.study.roster if entry.owner != owner.name)
         if key.study != study or sorted(entry.owner for entry in key.sealed) != expected:
-            raise Fault(422, "unacceptable", "The group key is not sealed to each other owner exactly once.")
+            raise FederationError("The group key is not sealed to each other owner exactly once.", _ASK)
         _require_open(row)
         set_group_key(connection, study, owner.name, signed)
     return {"state": "kept"}
@@ -108,7 +108,7 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
     """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
     state = validated(ProgressReport, parsed(body), "report").state
     if state not in (_C.RESERVED, _C.COMPUTED, _C.WITHDRAWN):
-        raise Fault(422, "unacceptable", "Only RESERVED, COMPUTED and WITHDRAWN are reported.")
+        raise FederationError("Only RESERVED, COMPUTED and WITHDRAWN are reported.", _ASK)
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if mine.state is state:
@@ -116,9 +116,7 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
         if state is not _C.WITHDRAWN:
             require_collecting(row)
         elif not may_withdraw(row, mine):
-            raise Fault(
-                409, "conflict", f"A contribution that is {mine.state} cannot be taken back any more."
-            )
+            raise Conflict(f"A contribution that is {mine.state} cannot be taken back any more.", _LOOK)
         move_contribution(connection, mine, state)
     return {"state": state.value}
 
@@ -148,12 +146,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
     if mine.state is not _C.UPLOADING:
         if mine.receipt is not None:
             return {"number": number}
-        raise Fault(
-            409,
-            "conflict",
-            f"A contribution that is {mine.state} takes no chunks.",
-            "Send the manifest first.",
-        )
+        raise Conflict(f"A contribution that is {mine.state} takes no chunks.", "Send the manifest first.")
     claimed = mine.opened_manifest(row.study.keys[owner.name]).chunks
     if number >= len(claimed):
         raise Fault(404, "not found", "The manifest has no such chunk.")
@@ -178,9 +171,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
         if mine.receipt is not None:
             return signed_from(mine.receipt).content()
         if mine.manifest is None:
-            raise Fault(
-                409, "conflict", "There is nothing to seal yet.", "Send the manifest and its chunks first."
-            )
+            raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
         opened = mine.opened_manifest(row.study.keys[owner.name])
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
@@ -188,7 +179,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
     if row.study.sealed:  # the owner's word for the others that this very part is here
         delivery, said = _said(aggregator, owner, body, study, "delivery", Delivery)
         if said.manifest != digest:
-            raise Fault(422, "unacceptable", "The delivery is about another manifest.")
+            raise FederationError("The delivery is about another manifest.", _ASK)
         values = {"delivery": delivery.text()}
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
@@ -210,7 +201,7 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
     with aggregator.database.writing() as connection:
         current = study_row(connection, study)
         if current is None or current.opening is not None:
-            raise Fault(409, "conflict", "The others have begun to open their parts; this one came too late.")
+            raise Conflict("The others have begun to open their parts; this one came too late.", _LOOK)
         move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
     return signed.content()
 
@@ -221,11 +212,9 @@ def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if row.opening is None or mine.receipt is None or mine.manifest is None:
-            raise Fault(
-                409, "conflict", "Keys are given when all owners have delivered.", "Keep it until then."
-            )
+            raise Conflict("Keys are given when all owners have delivered.", "Keep it until then.")
         if opened.manifest != _manifest_digest(mine):
-            raise Fault(422, "unacceptable", "The key is about another manifest.")
+            raise FederationError("The key is about another manifest.", _ASK)
         if mine.state is _C.DELIVERED:
             keep_part_key(connection, mine, signed)
     return {"state": "kept"}
@@ -236,7 +225,7 @@ def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     with aggregator.database.reading() as connection:
         row, _ = own_part(connection, owner, study)
     if row.state is not StudyState.RELEASED:
-        raise Fault(409, "conflict", f"The study is {row.state}; there is no release.")
+        raise Conflict(f"The study is {row.state}; there is no release.", _LOOK)
     return row
 
 
@@ -246,7 +235,7 @@ def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: st
     with aggregator.database.writing() as connection:
         row, _ = own_part(connection, owner, study)
         if verified(signed, row.study.aggregator).study.document != row.signed.document:
-            raise Fault(422, "unacceptable", "The certificate is about another study.")
+            raise FederationError("The certificate is about another study.", _ASK)
         require_collecting(row)
         reason = "it was released before this aggregator was restored from a backup; owners hold the release"
         move_study(connection, row, StudyState.FAILED, reason=reason)
@@ -258,7 +247,7 @@ def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[s
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if STUDY[row.state]:
-            raise Fault(409, "conflict", f"The study is {row.state}; it has not ended.")
+            raise Conflict(f"The study is {row.state}; it has not ended.", _LOOK)
         close_contribution(connection, mine)
     return {"state": row.state.value}
 
@@ -281,7 +270,7 @@ def _said(
     signed = signed_from(body)
     opened = signed.opened(kind, model, key=row.study.keys[owner.name])
     if (opened.study, opened.owner) != (study, owner.name):
-        raise Fault(422, "unacceptable", f"The {kind} is about another study or owner.")
+        raise FederationError(f"The {kind} is about another study or owner.", _ASK)
     return signed, opened
 
 
@@ -292,12 +281,12 @@ def _manifest_digest(mine: Contribution) -> str:
 
 def _require_open(row: StudyRow) -> None:
     if row.state not in SHOWN - {StudyState.ASSEMBLING, StudyState.RELEASED}:
-        raise Fault(409, "conflict", f"The study is {row.state}.")
+        raise Conflict(f"The study is {row.state}.", _LOOK)
 
 
 def require_collecting(row: StudyRow) -> None:
     if row.state is not StudyState.COLLECTING:
-        raise Fault(409, "conflict", f"The study is {row.state}; it does not collect.")
+        raise Conflict(f"The study is {row.state}; it does not collect.", _LOOK)
 
 
 def _there(mine: Contribution) -> Select[int]:
@@ -340,7 +329,7 @@ def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str
     said = signed.opened("new keys", NewKeys, key=signed.key)
     require_sound(said.new, said.sealing_key)
     if said.new != signed.key or said.old != owner.key:
-        raise Fault(422, "unacceptable", "The new keys are not signed by themselves, or not this owner's.")
+        raise FederationError("The new keys are not signed by themselves, or not this owner's.", _ASK)
     with aggregator.database.writing() as connection:
         change_keys(connection, owner, said.new, said.sealing_key)
     return {"owner": owner.name, "key": said.new}
@@ -369,10 +358,10 @@ def give(
         place = (parcel.to, parcel.step, parcel.number)
         expected = (row.study.other(owner.name).owner, step, number)
         if place != expected or parcel.number >= parcel.count:
-            raise Fault(422, "unacceptable", "The parcel is for another owner, step or place.")
+            raise FederationError("The parcel is for another owner, step or place.", _ASK)
         require_collecting(row)
         if contribution.state not in _EXCHANGING:
-            raise Fault(409, "conflict", f"A contribution that is {contribution.state} exchanges nothing.")
+            raise Conflict(f"A contribution that is {contribution.state} exchanges nothing.", _LOOK)
         keep_parcel(connection, owner.id, signed, parcel)
     return {"step": step.value, "number": number}
 
@@ -384,7 +373,7 @@ def take(
     with aggregator.database.reading() as connection:
         row, _ = _blinded_part(connection, owner, study)
         if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
-            raise Fault(409, "conflict", "Each owner gets what comes back when both have sent theirs.")
+            raise Conflict("Each owner gets what comes back when both have sent theirs.", _LOOK)
         other = owner_by_name(connection, row.study.other(owner.name).owner)
         text = parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
@@ -395,5 +384,5 @@ def take(
 def _blinded_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
     row, mine = own_part(connection, owner, study)
     if not row.study.blinded:
-        raise Fault(409, "conflict", "The owners of this study exchange no parcels.")
+        raise Conflict("The owners of this study exchange no parcels.", _LOOK)
     return row, mine

@@ -148,17 +148,13 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             done, wrong = wrong_content(aggregator, study, part, keys[part.name])
             if not done:
                 return True  # the next of its chunks when the other studies have had their turn
-            with aggregator.database.writing() as connection:
-                move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
-            return True
+            return _judge(aggregator, part, wrong)
     for part in parts:
         # Somebody who approves after the others have begun must not make their work void.
         if part.state is _C.APPROVED:
             late = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1]})
             if late:
-                with aggregator.database.writing() as connection:
-                    move_contribution(connection, part, _C.REJECTED, reason=late)
-                return True
+                return _judge(aggregator, part, late)
     if row.opening is not None:
         return _open(aggregator, row, parts)
     arrived = _C.DELIVERED if study.sealed else _C.ACCEPTED
@@ -174,9 +170,7 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     if study.sealed and away and not overdue:
         return False
     if study.sealed and away:
-        with aggregator.database.writing() as connection:
-            move_contribution(connection, away[0], _C.REJECTED, reason="its owner is suspended")
-        return True
+        return _judge(aggregator, away[0], "its owner is suspended")
     if study.sealed and (settled == len(parts) or goes_on):
         with aggregator.database.writing() as connection:
             begin_opening(connection, row)
@@ -203,12 +197,16 @@ def _open(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> b
         return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=shuffle_key(aggregator, row, parts))
     late = now() > max(row.study.due, moment(row.opening) + _KEYS_WITHIN)
     silent = [part for part in waiting if part.part_key is None and (late or part.left)]
-    if silent:
-        with aggregator.database.writing() as connection:
-            for part in silent:
-                move_contribution(connection, part, _C.REJECTED, reason="it gave no key for its part")
-        return True
-    return False
+    for part in silent:
+        _judge(aggregator, part, "it gave no key for its part")
+    return bool(silent)
+
+
+def _judge(aggregator: Aggregator, part: Contribution, wrong: str | None) -> bool:
+    """Rejected for this reason, or accepted."""
+    with aggregator.database.writing() as connection:
+        move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
+    return True
 
 
 def _move(aggregator: Aggregator, row: StudyRow, state: StudyState, **values: str) -> bool:

@@ -40,10 +40,8 @@ from coterie.federation.storage.studies import StudyRow, contributions_by, contr
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
-_AUDITED = (
-    (60, 60),
-    (1_000, 24 * 3600),
-)  # lines of one kind that others can cause: so many in so many seconds
+# Lines of one kind that others can cause: so many in so many seconds.
+_AUDITED = ((60, 60), (1_000, 24 * 3600))
 _BODIES_AT_ONCE = 4  # of one owner, or of all that only claim to be one; an honest one sends them one by one
 _BODY_SECONDS = 120.0  # for 8 MiB at most
 NO_DETAIL = "The request is not accepted."  # whoever guesses must not learn which part was wrong
@@ -157,11 +155,9 @@ class Authentication:
                 allowed = hold_session(connection, owner, session, replaces, busy=busy)
         if not allowed:
             if self.may_note(f"second process of {owner.name}"):
+                told = {"active": (current or "")[:8] if session else "", "turned_away": session[:8]}
                 with database.writing() as connection:
-                    active = (current or "")[:8] if session else ""
-                    note(
-                        connection, "second process", owner=owner.name, active=active, turned_away=session[:8]
-                    )
+                    note(connection, "second process", owner=owner.name, **told)
             raise Fault(
                 409,
                 "active elsewhere",

@@ -38,8 +38,7 @@ def board(aggregator: Aggregator) -> dict[str, Any]:
     with aggregator.database.reading() as connection:
         rows = all_studies(connection)
         found = [_study(connection, row) for row in reversed(rows)]
-        diary = entries(connection, last=50)[::-1]
-    return {"studies": found, "diary": diary, "aggregator": aggregator.fingerprint, "at": stamp(now())}
+        return {"studies": found, **_told(aggregator, entries(connection, last=50))}
 
 
 def detail(aggregator: Aggregator, study: str) -> dict[str, Any] | None:
@@ -47,9 +46,11 @@ def detail(aggregator: Aggregator, study: str) -> dict[str, Any] | None:
         row = study_row(connection, study)
         if row is None:
             return None
-        shown = _study(connection, row)
-        diary = entries(connection, study=study)[::-1]
-    return {"study": shown, "diary": diary, "aggregator": aggregator.fingerprint, "at": stamp(now())}
+        return {"study": _study(connection, row), **_told(aggregator, entries(connection, study=study))}
+
+
+def _told(aggregator: Aggregator, diary: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"diary": diary[::-1], "aggregator": aggregator.fingerprint, "at": stamp(now())}
 
 
 def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
@@ -59,20 +60,13 @@ def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
         signed = signed_from(row.certificate)
         opened = signed.opened(KIND, FederatedCertificate, key=study.aggregator)
         guarantee = {"status": opened.guarantee.status, "label": opened.guarantee.label, "rows": opened.rows}
+    asked = ("title", "method", "epsilon", "k", "deadline", "minimum")
     return {
-        "id": row.id,
-        "title": study.title,
+        **{name: getattr(row, name) for name in ("id", "reason", "attention", "release")},
+        **{name: getattr(study, name) for name in asked},
         "state": row.state.value,
-        "reason": row.reason,
-        "attention": row.attention,
         "fragmentation": study.fragmentation.value,
-        "method": study.method,
-        "epsilon": study.epsilon,
-        "k": study.k,
         "attributes": [attribute.name for attribute in study.attributes],
-        "deadline": study.deadline,
-        "minimum": study.minimum,
-        "release": row.release,
         "guarantee": guarantee,
         "owners": [_part(connection, row, part) for part in contributions_of(connection, row.id)],
     }
@@ -82,10 +76,8 @@ def _part(connection: Connection, row: StudyRow, part: Contribution) -> dict[str
     expected = 0
     if part.manifest:
         expected = len(Manifest.model_validate(signed_from(part.manifest).document).chunks)
-    query = select(func.count()).select_from(chunks)
-    there = connection.execute(
-        query.where(chunks.c.study == row.id, chunks.c.owner == part.owner)
-    ).scalar_one()
+    mine = (chunks.c.study == row.id) & (chunks.c.owner == part.owner)
+    there = connection.scalar(select(func.count()).select_from(chunks).where(mine)) or 0
     return {
         "owner": part.name,
         "state": part.state.value,

@@ -282,18 +282,14 @@ def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, 
     """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
     sample = table.slice(0, min(table.num_rows, 50_000))
     per_row = max(len(canonical_parquet(sample)) / sample.num_rows, 0.01)
-    unpacked_row = max(
-        table.nbytes / table.num_rows, 1.0
-    )  # what hardly needs room packed may need much unpacked
+    # What hardly needs room packed may need much unpacked.
+    unpacked_row = max(table.nbytes / table.num_rows, 1.0)
     rows = max(1, min(int(target / per_row), int(UNPACKED_CHUNK_BYTES / unpacked_row), MOST_ROWS_IN_CHUNK))
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
         data = canonical_parquet(part)
-        while (
-            len(data) > LARGEST_CHUNK - OVERHEAD_BYTES and part.num_rows > 1
-        ):  # a part far denser than the first
-            yield from packed(part, target // 2)
-            break
+        if len(data) > LARGEST_CHUNK - OVERHEAD_BYTES and part.num_rows > 1:
+            yield from packed(part, target // 2)  # far denser than the first rows
         else:
             yield Chunk(sha256=sha256(data), size=len(data), rows=part.num_rows), data
 

@@ -77,9 +77,7 @@ class Join(StrEnum):
 
     GROUP_KEY = "group key"  # any number of owners; each can compute everybody's pseudonym
     BLINDED_IDS = "blinded ids"  # two owners; they find the people in common, and nobody can test other ids
-    SIDE_BY_SIDE = (
-        "side by side"  # nobody is matched: each owner's synthetic columns stand beside the others'
-    )
+    SIDE_BY_SIDE = "side by side"  # nobody is matched: synthetic columns stand beside the others'
 
 
 class StudyAttribute(Document):

@@ -141,11 +141,11 @@ class Agent:
     def _forgotten(self, told: set[str]) -> None:
         """ε that is held for studies of which the aggregator says nothing any more: it was restored, perhaps."""
         for study in held_studies(self.home):
-            known, said = self.home.journal.seen().get(study), self.home.journal.decision(study)
+            known = self.home.journal.seen().get(study)
             if study in told or known is None:
                 continue
             due = moment(known["study"]["document"]["deadline"])
-            if (said and said["decision"] == "refuse") or now() > due + _FORGOTTEN_AFTER:
+            if self._refusal(study) is not None or now() > due + _FORGOTTEN_AFTER:
                 self._give_back(study)
 
     def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
@@ -213,7 +213,9 @@ class Agent:
         if mine in (_C.APPROVED, _C.RESERVED, _C.COMPUTED, _C.UPLOADING):
             return self._contribute(wanted, state, mine)
         if mine is _C.DELIVERED and not wanted.get("opening"):
-            return self._changed_mind(study, mine)
+            # Nobody can read our part yet, so it can still be taken back.
+            reason = self._refusal(study)
+            return reason is not None and self._take_back(study, reason, mine)
         if mine is _C.DELIVERED and wanted.get("opening") and not wanted.get("part_key"):
             return self._open(wanted)
         return False
@@ -223,6 +225,7 @@ class Agent:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
         source = self._source(study)
         answering.require_deliveries(self.home, study, wanted["opening"])
+        self._settle(source)
         key = computing.charged_key(self.home.acting_in(study), study, source)
         # With the line that says so: if this folder is restored from a backup, the aggregator knows.
         self.client.put(f"/v1/studies/{study.id}/part-key", key, diary=self.home.witness())
@@ -230,6 +233,12 @@ class Agent:
             "opened", study.id, "all owners have delivered: charged once, and the key of this part is given."
         )
         return True
+
+    def _settle(self, source: OwnerSource) -> None:
+        """Once: a process before this one may have been killed while it charged."""
+        if not self._settled:
+            computing.settle_ledger(self.home, source)
+            self._settled = True
 
     def _give_back(self, study: str) -> None:
         if give_back(self.home, study):
@@ -259,13 +268,11 @@ class Agent:
 
     def _contribute(self, wanted: dict[str, Any], state: StudyState, mine: ContributionState) -> bool:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
-        said = self.home.journal.decision(study.id)
-        if said is not None and said["decision"] == "refuse":
-            return self._take_back(study.id, str(said["reason"]), mine)
+        reason = self._refusal(study.id)
+        if reason is not None:
+            return self._take_back(study.id, reason, mine)
         source, home = self._source(study), self.home.acting_in(study)
-        if not self._settled:
-            computing.settle_ledger(self.home, source)
-            self._settled = True
+        self._settle(source)
         require_peers(home, study, approved=True)
         acted = False
         if study.lead == self.home.owner and wanted["group_key"] is None:
@@ -300,12 +307,10 @@ class Agent:
         self._deliver(home, study.id, manifest, mine)
         return True
 
-    def _changed_mind(self, study: str, mine: ContributionState) -> bool:
-        """Nobody can read our part yet, so it can still be taken back."""
+    def _refusal(self, study: str) -> str | None:
+        """Why a person does not want this study, or does not any more."""
         said = self.home.journal.decision(study)
-        if said is None or said["decision"] != "refuse":
-            return False
-        return self._take_back(study, str(said["reason"]), mine)
+        return str(said["reason"]) if said and said["decision"] == "refuse" else None
 
     def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
         """A person changed its mind: refuse while nothing is drawn, withdraw what is."""

@@ -6,7 +6,6 @@ import json
 import sqlite3
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -97,8 +96,7 @@ def opened_study(home: OwnerHome, study: str, envelope: Any) -> Study:
     """The study as the aggregator signed it. Anything wrong with it is a reason to refuse, not to fail."""
     try:
         signed = validated(Signed, envelope, "study")
-        known = home.aggregators
-        opened = signed.opened(KIND, Study, key=signed.key if signed.key in known else home.aggregator)
+        opened = signed.opened(KIND, Study, key=home.aggregator_of(signed))
     except FederationError as error:
         raise Refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
     if opened.id != study:
@@ -206,7 +204,7 @@ def require_budget(home: OwnerHome, study: Study, source: OwnerSource) -> None:
     # Neither ε nor the status depends on the number of records, which is not known before the table is opened.
     purpose = study_purpose(home, study, source, 2 * study.k)
     try:
-        path = Path(source.ledger or home.default_ledger)
+        path = home.ledger(source.ledger)
         book = Ledger.inspect(path)
         if book.held(study.id) or any(e.state.charged for e in book.releases(fingerprint=study.id)):
             return  # what was computed then is sent
@@ -251,7 +249,7 @@ def _require_lifetime(home: OwnerHome, policy: Policy) -> None:
     """The first study of a population makes its account, with the lifetime that the policy promises."""
     if policy.lifetime is None:
         return
-    path = policy.ledger or home.default_ledger
+    path = home.ledger(policy.ledger)
     try:
         known = Ledger.inspect(path).lifetimes
     except LedgerError:

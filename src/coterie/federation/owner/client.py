@@ -312,8 +312,7 @@ def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None
     said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
     content = Signed.of(said, "delivery", home.keys).content() if sealed else None
     receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
-    known = receipt.key if receipt.key in home.aggregators else home.aggregator
-    opened = receipt.opened("receipt", Receipt, key=known)
+    opened = receipt.opened("receipt", Receipt, key=home.aggregator_of(receipt))
     if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
         raise Untrusted(
             "The receipt is about other bytes than those sent.", "Ask the aggregator's administrator."
@@ -330,8 +329,7 @@ def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCerti
     """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
     signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
     try:
-        known = signed.key if signed.key in home.aggregators else home.aggregator
-        certificate = verified(signed, known)
+        certificate = verified(signed, home.aggregator_of(signed))
         if sha256(canonical(certificate.study.document)) != study:
             raise CertificateError("The certificate is about another study.", "Do not rely on it.")
     except CoterieError as error:

@@ -25,10 +25,7 @@ from coterie.federation.owner.answering import Prepared, require_budget, study_p
 from coterie.federation.owner.holding import HELD, KEY, SECRET, hold, let_go
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import OwnerSource, Refusal
-from coterie.federation.secrets.blinding import (
-    COLUMN,
-    Pseudonyms,
-)
+from coterie.federation.secrets.blinding import COLUMN, Pseudonyms
 from coterie.federation.secrets.keys import as_text, new_part_key, seal_chunk
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
@@ -47,7 +44,7 @@ def finished(home: OwnerHome, study: str) -> Signed | None:
 
 def settle_ledger(home: OwnerHome, source: OwnerSource) -> None:
     """After a kill: what was charged is put in place, what was only reserved is given back."""
-    path = Path(source.ledger or home.default_ledger)
+    path = home.ledger(source.ledger)
     if path.exists():
         with Ledger.open(path) as ledger:
             for recovered in ledger.recovered:
@@ -86,7 +83,7 @@ def contribute(
         # An experiment: its noise can be repeated by anyone, so there is nothing to charge.
         publish_files(make, force=True, private=True)
         return
-    path = Path(source.ledger or home.default_ledger)
+    path = home.ledger(source.ledger)
     purpose = study_purpose(home, study, source, prepared.table.num_rows)
     try:
         if study.sealed:
@@ -112,20 +109,17 @@ def charged_key(home: OwnerHome, study: Study, source: OwnerSource) -> bytes:
     def make() -> dict[Path, bytes]:
         return {path: (folder / SECRET).read_bytes()}
 
-    if path.exists():
-        pass
-    elif study.seed is not None:
+    if study.seed is not None and not path.exists():
         publish_files(make, force=True, private=True)
-    else:
+    elif not path.exists():
         manifest = finished(home, study.id)
         assert manifest is not None
         rows = Manifest.model_validate(manifest.document).rows
-        with Ledger.open(source.ledger or home.default_ledger) as ledger:
+        with Ledger.open(home.ledger(source.ledger)) as ledger:
             if not path.exists():  # or opening the ledger has put it there
                 purpose = study_purpose(home, study, source, rows)
                 publish_files(make, ledger=ledger, purpose=purpose, force=True, private=True)
-                default = ledger.path.resolve() == home.default_ledger.resolve()
-                home.journal.note("charged", study=study.id, ledger=ledger.book().seal, default=default)
+                home.note_charged(study.id, ledger)
     let_go(home, study.id)
     return path.read_bytes()
 
@@ -144,8 +138,9 @@ def _paid(home: OwnerHome, study: Study, ledger: Ledger) -> bool:
     return False
 
 
-def _protected(home: OwnerHome, study: Study, prepared: Prepared) -> Release:
-    return protect(
+def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms | None) -> dict[Path, bytes]:
+    """Everything that this owner will ever send: the chunks, and last the manifest with the signed certificate."""
+    release = protect(
         prepared.table,
         prepared.schema,
         method=study.method,
@@ -155,21 +150,6 @@ def _protected(home: OwnerHome, study: Study, prepared: Prepared) -> Release:
         # The aggregator must not learn in which order the owner keeps its rows; pseudonyms give another random order.
         shuffle=not study.matched,
     )
-
-
-def _sent(study: Study, owner: str, release: Release, names: Pseudonyms | None) -> pa.Table:
-    attributes = study.asked_of(owner)
-    table = as_sent(release.table, arrow_schema(attributes, pseudonymous=False))
-    if names is None:
-        return table
-    sorted_rows = table.take(pa.array(names.order))
-    columns = [names.values, *sorted_rows.columns]
-    return pa.table(columns, schema=arrow_schema(attributes, pseudonymous=True))
-
-
-def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms | None) -> dict[Path, bytes]:
-    """Everything that this owner will ever send: the chunks, and last the manifest with the signed certificate."""
-    release = _protected(home, study, prepared)
     sent = _sent(study, home.owner, release, names)
     plain = sent.drop_columns([COLUMN]) if study.matched else sent
     certificate = sign(
@@ -197,6 +177,16 @@ def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms |
         files[home.study(study.id) / SECRET] = Signed.of(secret, "part key", home.keys).canonical()
     files[home.study(study.id) / "manifest.json"] = signed.canonical()
     return files
+
+
+def _sent(study: Study, owner: str, release: Release, names: Pseudonyms | None) -> pa.Table:
+    attributes = study.asked_of(owner)
+    table = as_sent(release.table, arrow_schema(attributes, pseudonymous=False))
+    if names is None:
+        return table
+    sorted_rows = table.take(pa.array(names.order))
+    columns = [names.values, *sorted_rows.columns]
+    return pa.table(columns, schema=arrow_schema(attributes, pseudonymous=True))
 
 
 def _sealed(chunk: Chunk, data: bytes, key: bytes, study: str, number: int) -> tuple[Chunk, bytes]:

@@ -72,15 +72,8 @@ _JOINS = {
 
 def shown_study(home: OwnerHome, wanted: dict[str, Any]) -> dict[str, Any]:
     said = home.journal.decision(wanted["id"])
-    content: dict[str, Any] = {
-        "id": wanted["id"],
-        "state": wanted["state"],
-        "reason": wanted["reason"],
-        "attention": wanted.get("attention"),
-        "contribution": wanted["contribution"],
-        "contribution_reason": wanted["contribution_reason"],
-        "decision": said["decision"] if said else None,
-    }
+    told = ("id", "state", "reason", "attention", "contribution", "contribution_reason")
+    content = {name: wanted.get(name) for name in told} | {"decision": said["decision"] if said else None}
     try:
         study = opened_study(home, wanted["id"], wanted["study"])
     except Refusal as refused:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.federation.documents.answers import Invitation
-from coterie.federation.documents.signed import canonical
+from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import Conflict, FederationError
@@ -30,6 +30,7 @@ from coterie.federation.secrets.keys import (
     keep_private,
     write_private,
 )
+from coterie.publication.ledger import Ledger
 from coterie.publication.ledger.seals import first_broken, seal
 from coterie.table.hidden_files import FileLock, ensure_private
 
@@ -172,6 +173,10 @@ class OwnerHome:
         settings = json.loads((self.folder / _SETTINGS).read_bytes())
         return (settings["aggregator"], *settings.get("formerly", ()))
 
+    def aggregator_of(self, signed: Signed) -> str:
+        """The key that must have signed this: one that is or was the aggregator's, else the pinned one."""
+        return signed.key if signed.key in self.aggregators else self.aggregator
+
     def predecessors(self, key: str) -> tuple[str, ...]:
         """This key of the aggregator and those before it: what was said of one of them holds for it."""
         known = self.aggregators
@@ -225,6 +230,15 @@ class OwnerHome:
     @property
     def default_ledger(self) -> Path:
         return self.folder / LEDGER
+
+    def ledger(self, named: str | None) -> Path:
+        """The one that a policy or an approval names, else this folder's own."""
+        return Path(named or self.default_ledger)
+
+    def note_charged(self, study: str, ledger: Ledger) -> None:
+        """With the ledger's seal: by it we notice that the ledger was restored."""
+        default = ledger.path.resolve() == self.default_ledger.resolve()
+        self.journal.note("charged", study=study, ledger=ledger.book().seal, default=default)
 
     def study(self, study: str) -> Path:
         if not _STUDY.fullmatch(study):

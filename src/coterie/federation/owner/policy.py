@@ -105,9 +105,7 @@ class OwnerSource(Document):
     population: Annotated[str, Field(min_length=1)]
     ledger: str | None = None  # default: ledger.sqlite in the owner's folder
     identifier: str | None = None  # the owner's own name of the id column (vertical)
-    columns: dict[str, str] = Field(
-        default_factory=dict
-    )  # attribute of the study → the owner's own name of it
+    columns: dict[str, str] = Field(default_factory=dict)  # attribute of the study → the owner's own name
     dialect: Dialect = Dialect()  # how the owner's own text file writes its cells
     # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
     disjoint: bool = False
@@ -130,9 +128,7 @@ class Policy(OwnerSource):
     blinded: bool = False  # allow that one other owner and we find out which people we have in common
     studies: Limit = STUDIES
     peers: dict[str, str] = Field(default_factory=dict)  # other owners → fingerprints (vertical studies)
-    within_days: Annotated[int, Field(ge=1, le=3660)] = (
-        100  # how far off a deadline may be: ε is held until then
-    )
+    within_days: Annotated[int, Field(ge=1, le=3660)] = 100  # to a deadline: ε is held until then
     unsealed: bool = False  # allow studies before protocol 3: a part can be read, and is charged, before all have delivered
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 

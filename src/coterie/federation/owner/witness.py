@@ -7,7 +7,6 @@ once it is noticed: this owner stops before it spends, until a person has looked
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from coterie.federation.documents.answers import Manifest
@@ -115,17 +114,16 @@ def _charge(home: OwnerHome, study: Study, population: str | None) -> bool:
             "The journal does not say whose budget a study had used.", "Name it: --population NAME"
         )
     opened = OwnerSource.model_validate(source)
-    with Ledger.open(opened.ledger or home.default_ledger) as ledger:
+    with Ledger.open(home.ledger(opened.ledger)) as ledger:
         if any(entry.state.charged for entry in ledger.book().releases(fingerprint=study.id)):
             let_go(home, study.id)
             return False
         path = home.study(study.id) / _AGAIN
         purpose = study_purpose(home, study, opened, 2 * study.k)
         content = json.dumps({"study": study.id}).encode()
-        publish_files(lambda: {Path(path): content}, ledger=ledger, purpose=purpose, force=True, private=True)
+        publish_files(lambda: {path: content}, ledger=ledger, purpose=purpose, force=True, private=True)
         let_go(home, study.id)
-        default = Path(ledger.path).resolve() == home.default_ledger.resolve()
-        home.journal.note("charged", study=study.id, ledger=ledger.book().seal, default=default)
+        home.note_charged(study.id, ledger)
     return True
 
 

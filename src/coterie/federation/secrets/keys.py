@@ -71,10 +71,7 @@ class Keys:
 
     def save(self, folder: Path) -> None:
         for name, key in ((SIGNING, self.signing), (SEALING, self.sealing)):
-            content = key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-            write_private(folder / name, content)
+            write_private(folder / name, _pem(key))
 
     @classmethod
     def made(cls, folder: Path) -> Keys:
@@ -185,6 +182,12 @@ def _unwritable(path: Path, error: OSError) -> Exception:
     )
 
 
+def _pem(key: Ed25519PrivateKey | X25519PrivateKey | ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
 def _framed(kind: str, content: bytes) -> bytes:
     """The kind is signed too: a signature on one kind of document is worth nothing on another."""
     return f"coterie {kind} 1\n".encode() + content
@@ -276,10 +279,7 @@ def make_certificate(folder: Path, names: Sequence[str]) -> None:
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    write_private(folder / KEY, private)
+    write_private(folder / KEY, _pem(key))
     (folder / CERTIFICATE).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
 
@@ -372,9 +372,8 @@ def use_next_keys(folder: Path, old: Keys) -> Keys:
     former.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in (SIGNING, SEALING):
         keep_private(former / name, (folder / name).read_bytes())
-    keep_private(
-        folder / WITNESS, old.witness
-    )  # what the other side remembers of our diary was marked with this
+    # What the other side remembers of our diary was marked with this.
+    keep_private(folder / WITNESS, old.witness)
     keep_private(folder / NEXT / _MARK, b"")
     return current_keys(folder)
 

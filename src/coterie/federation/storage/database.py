@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,8 @@ contributions = Table(
     Column("receipt", Text),
     Column("delivery", Text),  # signed by the owner: its sealed part is here
     Column("part_key", Text),  # what opens it; erased when the study has ended
-    Column(
-        "closed", String(40)
-    ),  # when the owner said that it knows the end, and holds its copy if there is one
+    # When the owner said that it knows the end, and holds its copy if there is one.
+    Column("closed", String(40)),
 )
 chunks = Table(
     "chunks",
@@ -289,9 +289,11 @@ class Database:
                 connection.execute(insert(clock).values(id=1, ticks=0))
             else:
                 change = Operations(MigrationContext.configure(connection))
-                for version in _ADDED:
-                    if found < version:
-                        _ADDED[version](change)
+                for added in chain.from_iterable(_ADDED[version] for version in _ADDED if found < version):
+                    if isinstance(added, Table):
+                        added.create(connection)
+                    else:
+                        change.add_column(added.table.name, added._copy())
                 connection.execute(versions.delete())
             connection.execute(insert(versions).values(version_num=VERSION))
 
@@ -300,35 +302,17 @@ def _version(connection: Connection) -> str | None:
     return connection.scalar(select(versions)) if inspect(connection).has_table(versions.name) else None
 
 
-def _attention_and_parcels(change: Any) -> None:
-    """Studies that the aggregator could not move on wait for a person; owners of blinded studies exchange parcels."""
-    for name in ("faults", "attention"):
-        change.add_column("studies", studies.c[name]._copy())
-    parcels.create(change.get_bind())
-
-
-def _closed(change: Any) -> None:
-    """Owners close studies that have ended, so that they are not told of them for ever."""
-    change.add_column("contributions", contributions.c.closed._copy())
-
-
-def _sealed_parts(change: Any) -> None:
-    """Parts are sealed until all have delivered; owners can be suspended; each side remembers the other's diary."""
-    for table, name in (
-        (owners, "suspended"),
-        (owners, "witness"),
-        (studies, "opening"),
-        (contributions, "delivery"),
-        (contributions, "part_key"),
-    ):
-        change.add_column(table.name, table.c[name]._copy())
-
-
 # What each version added to the tables of the one before.
-_ADDED: dict[str, Callable[[Any], None]] = {
-    "0002": _attention_and_parcels,
-    "0003": _closed,
-    "0004": _sealed_parts,
+_ADDED: dict[str, tuple[Column[Any] | Table, ...]] = {
+    "0002": (studies.c.faults, studies.c.attention, parcels),
+    "0003": (contributions.c.closed,),
+    "0004": (
+        owners.c.suspended,
+        owners.c.witness,
+        studies.c.opening,
+        contributions.c.delivery,
+        contributions.c.part_key,
+    ),
 }
 VERSION = max(_ADDED)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
@@ -91,15 +91,8 @@ def enrol(connection: Connection, token: str, key: str, sealing_key: str) -> str
         connection.execute(insert(owners).values(name=row.name, **values))
     else:
         # It had left, and comes back with new keys. What it delivered is checked by the keys in those studies.
-        back = {
-            **values,
-            "left": None,
-            "session": None,
-            "session_seen": None,
-            "witness": None,
-            "suspended": None,
-        }
-        connection.execute(update(owners).where(owners.c.id == taken.id).values(**back))
+        gone = dict.fromkeys(("left", "session", "session_seen", "witness", "suspended"))
+        connection.execute(update(owners).where(owners.c.id == taken.id).values(**values, **gone))
     note(connection, "enrolled", owner=row.name, key=key)
     return str(row.name)
 
@@ -112,13 +105,10 @@ def owner_by_name(connection: Connection, name: str) -> Owner | None:
     return _owner(connection, owners.c.name == name)
 
 
-def _owner(connection: Connection, condition: object) -> Owner | None:
-    row = connection.execute(select(owners).where(condition)).first()  # type: ignore[arg-type]
-    return (
-        None
-        if row is None
-        else Owner(row.id, row.name, row.key, row.sealing_key, row.left, row.suspended, row.witness)
-    )
+def _owner(connection: Connection, condition: ColumnElement[bool]) -> Owner | None:
+    columns = [owners.c[field.name] for field in fields(Owner)]
+    row = connection.execute(select(*columns).where(condition)).first()
+    return None if row is None else Owner(*row)
 
 
 def leave(connection: Connection, owner: Owner) -> None:
@@ -209,10 +199,8 @@ def add_token(connection: Connection, token: str, label: str) -> None:
 
 def known_token(connection: Connection, token: str) -> bool:
     """By its hash: how long the search takes says nothing about the token."""
-    return (
-        connection.execute(select(tokens.c.label).where(tokens.c.token_hash == token_hash(token))).first()
-        is not None
-    )
+    query = select(tokens.c.label).where(tokens.c.token_hash == token_hash(token))
+    return connection.execute(query).first() is not None
 
 
 # Parcels of blinded studies: kept while two owners exchange them, forgotten when the study has ended.
@@ -231,16 +219,13 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
         raise Conflict(
             "The parcels of one step differ about how many they are.", "Send the first ones again."
         )
-    connection.execute(
-        insert(parcels).values(
-            study=parcel.study,
-            owner=owner,
-            step=parcel.step.value,
-            number=parcel.number,
-            count=parcel.count,
-            signed=signed.text(),
-        )
-    )
+    values = {
+        "study": parcel.study,
+        "step": parcel.step.value,
+        "number": parcel.number,
+        "count": parcel.count,
+    }
+    connection.execute(insert(parcels).values(owner=owner, signed=signed.text(), **values))
     if step_complete(connection, parcel.study, owner, parcel.step):
         note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
 

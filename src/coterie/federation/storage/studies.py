@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from coterie.federation.documents.answers import Answer, Manifest, PartKey
 from coterie.federation.documents.signed import Signed, signed_from
@@ -170,11 +170,7 @@ def move_contribution(
         )
     done = connection.execute(
         update(contributions)
-        .where(
-            contributions.c.study == row.study,
-            contributions.c.owner == row.owner,
-            contributions.c.version == row.version,
-        )
+        .where(_is(row), contributions.c.version == row.version)
         .values(state=state, version=row.version + 1, changed=stamp(now()), **values)
     )
     _once(done.rowcount)
@@ -198,13 +194,8 @@ def withdraw_all(connection: Connection, owner: int, **values: Any) -> None:
 
 
 def close_contribution(connection: Connection, row: Contribution) -> None:
-    """The owner need not hear of this study again. Saying it twice changes nothing."""
-    mine = (contributions.c.study == row.study) & (contributions.c.owner == row.owner)
-    done = connection.execute(
-        update(contributions).where(mine, contributions.c.closed.is_(None)).values(closed=stamp(now()))
-    )
-    if done.rowcount:
-        note(connection, "closed", study=row.study, owner=row.name)
+    """The owner need not hear of this study again."""
+    _set_once(connection, row, "closed", closed=stamp(now()))
 
 
 def begin_opening(connection: Connection, row: StudyRow) -> None:
@@ -214,13 +205,20 @@ def begin_opening(connection: Connection, row: StudyRow) -> None:
 
 
 def keep_part_key(connection: Connection, row: Contribution, signed: Signed) -> None:
-    """Once: the part has one key."""
-    mine = (contributions.c.study == row.study) & (contributions.c.owner == row.owner)
-    done = connection.execute(
-        update(contributions).where(mine, contributions.c.part_key.is_(None)).values(part_key=signed.text())
-    )
-    if done.rowcount:
-        note(connection, "part key", study=row.study, owner=row.name)
+    """The part has one key."""
+    _set_once(connection, row, "part key", part_key=signed.text())
+
+
+def _set_once(connection: Connection, row: Contribution, event: str, **value: str) -> None:
+    """What is there already stays; saying it twice changes nothing."""
+    [name] = value
+    query = update(contributions).where(_is(row), contributions.c[name].is_(None)).values(**value)
+    if connection.execute(query).rowcount:
+        note(connection, event, study=row.study, owner=row.name)
+
+
+def _is(row: Contribution) -> ColumnElement[bool]:
+    return (contributions.c.study == row.study) & (contributions.c.owner == row.owner)
 
 
 # What nobody needs any more when a study has ended: the keys of parts, and what the owners of a blinded study exchanged.

@@ -87,8 +87,8 @@ def shown(desk: Desk) -> dict[str, Any]:
         "unit": chosen.specification.budget.currency,
         "total": as_text(design.total),
         "total_number": total,
-        "total_shown": number(total),
-        "used_shown": number(used),
+        "total_shown": number(total, 4),
+        "used_shown": number(used, 4),
         "parallel": design.parallel,
         "step": as_text(grid_of(design)),
         "score": chosen.score,
@@ -125,7 +125,7 @@ def _shares(desk: Desk, chosen: Plan, total: float) -> list[dict[str, Any]]:
             "name": name,
             "budget": as_text(budget),
             "value": float(budget),
-            "shown": number(float(budget)),
+            "shown": number(float(budget), 4),
             "percent": f"{100 * float(budget) / total:.1f}",
             "least": float(floor),
             "scale": number(scales[name]),
@@ -156,9 +156,9 @@ def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple
     }
 
 
-def number(value: float) -> str:
-    """Four digits that matter, and no powers of ten where a person would write the number out."""
-    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
+def number(value: float, digits: int = 3) -> str:
+    """The digits that matter, and no powers of ten where a person would write the number out."""
+    return f"{value:.{digits}g}" if abs(value) < 10**digits - 0.5 else f"{value:,.0f}"
 
 
 # A released file read back: values with their intervals, and whether file and certificate belong together.
