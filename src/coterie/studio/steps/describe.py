@@ -130,11 +130,8 @@ def _marked_cells(folder: Path, digest: str, name: str, marks: tuple[str, ...]) 
 def _written_totals(schema: Schema) -> str:
     if schema.totals is None:
         return ""
-    return (
-        yaml.safe_dump(schema.totals.document(), sort_keys=False, allow_unicode=True)
-        .removesuffix("...\n")
-        .strip()
-    )
+    text = str(yaml.safe_dump(schema.totals.document(), sort_keys=False, allow_unicode=True))
+    return text.removesuffix("...\n").strip()
 
 
 @router.post("/p/{project}/describe")
