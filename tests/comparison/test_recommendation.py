@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,9 @@ import coterie
 from coterie.cli.app import app
 from coterie.comparison.invented import invented_people, trial_schema
 from coterie.comparison.recommendation import PURPOSES
+from coterie.comparison.trial import Trial
 from coterie.errors import ParameterError, SchemaError
-from coterie.schema.document import schema_from
+from coterie.schema.document import as_schema, schema_from
 
 SCHEMA: dict[str, Any] = {
     "coterie_schema": 1,
@@ -209,3 +211,12 @@ def test_the_command_never_says_publish_this_of_what_is_lost(tmp_path: Any) -> N
     made = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
     assert made["best"]["method"] == "dp-synthetic"
     assert made["command"].startswith("coterie protect ")
+
+
+@pytest.mark.parametrize(("columns", "runs"), [(2, 2), (61, 1)])
+def test_a_wide_table_is_tried_once(columns: int, runs: int) -> None:
+    """Every figure is a mean over columns, so many columns make up for runs; a second one would only take time."""
+    entry = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 9}}
+    wide = as_schema({"coterie_schema": 1, "attributes": {f"q{place}": entry for place in range(columns)}})
+    trial = Trial.of(wide, 60, None, "one-way", None)
+    assert len(trial.pairs("laplace", Fraction(1), None, None)) == runs

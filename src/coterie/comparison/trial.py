@@ -27,7 +27,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.exact import brief
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
-_RUNS = 2
+_RUNS, _WIDE = 2, 60  # of more columns than these one run tells as much: figures are means over columns
 _OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
 _BINS, _MOST_LABELS, _MOST_PAIRS = 8, 20, 200
 
@@ -121,7 +121,7 @@ class Trial:
         recipe = get_method(method)
         target = self.target if recipe.whole_table is not None else None
         found = []
-        for seed in range(1, _RUNS + 1):
+        for seed in range(1, (_RUNS if len(self.schema.protected) <= _WIDE else 1) + 1):
             made = protect(
                 self.people,
                 self.schema,
