@@ -31,12 +31,13 @@ from coterie.chain.noise import keystream
 from coterie.chain.noise.secure import KeyedSampler, SecureSampler
 from coterie.schema.attributes import AttributeType
 from left_behind import _leaves_nothing_behind, _own_process, pytest_collection_modifyitems
-from postgres import postgres_url
+from postgres import postgres_server, postgres_url
 
 __all__ = [
     "_leaves_nothing_behind",
     "_own_process",
-    "postgres_url",  # a real server
+    "postgres_server",  # a real one
+    "postgres_url",
     "pytest_collection_modifyitems",
 ]
 

@@ -29,9 +29,15 @@ def _as_server(command: list[str]) -> list[str]:
     return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
 
 
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """`postgresql://…` of an empty database that no other test sees."""
+    return new_database(postgres_server)
+
+
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """`postgresql://…` of an empty database on a server of our own."""
+def postgres_server() -> Iterator[str]:
+    """`postgresql://…` of a server of our own. Tests take databases of their own on it: `postgres_url`, `new_database`."""
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")

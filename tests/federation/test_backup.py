@@ -148,9 +148,8 @@ def test_an_earlier_versions_hold_is_entered(year: Year) -> None:
 
 
 @pytest.mark.database
-def test_from_postgresql_and_back(postgres_url: str, tmp_path: Path) -> None:
-    used = new_database(postgres_url)
-    with world(tmp_path, used) as made:
+def test_from_postgresql_and_back(postgres_url: str, postgres_server: str, tmp_path: Path) -> None:
+    with world(tmp_path, postgres_url) as made:
         made.invitation("somebody")
         backup_aggregator(made.aggregator, tmp_path / "backup")
         with closing(Aggregator.open(tmp_path / "backup")) as copy:
@@ -158,8 +157,8 @@ def test_from_postgresql_and_back(postgres_url: str, tmp_path: Path) -> None:
             with copy.database.reading() as connection:
                 assert [line["event"] for line in entries(connection)][-1] == "invited"
         with pytest.raises(FederationError, match="not empty"):
-            restore_aggregator(tmp_path / "backup", tmp_path / "again", used)
-    restore_aggregator(tmp_path / "backup", tmp_path / "restored", new_database(postgres_url))
+            restore_aggregator(tmp_path / "backup", tmp_path / "again", postgres_url)
+    restore_aggregator(tmp_path / "backup", tmp_path / "restored", new_database(postgres_server))
     with closing(Aggregator.open(tmp_path / "restored")) as back, back.database.reading() as connection:
         assert "postgresql" in back.database.shown
         assert [line["event"] for line in entries(connection)][-1] == "restored"

@@ -34,14 +34,13 @@ from coterie.federation.storage import parties as audit
 from coterie.federation.storage.database import Database, invitations, metadata, owners
 from coterie.federation.storage.database import audit as audit_table
 from coterie.publication.ledger.seals import first_broken
-from postgres import new_database
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'aggregator.sqlite'}"
-    return new_database(str(request.getfixturevalue("postgres_url")))
+    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture
@@ -247,7 +246,7 @@ def test_a_server_that_is_not_there() -> None:
 def test_a_study_over_postgresql(postgres_url: str, tmp_path: Path) -> None:
     from federation_world import Look, people, until, world
 
-    with world(tmp_path, new_database(postgres_url)) as made:
+    with world(tmp_path, postgres_url) as made:
         made.serve()
         homes = [made.join(name) for name in ("a", "b")]
         for home in homes:

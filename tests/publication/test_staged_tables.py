@@ -36,11 +36,7 @@ TABLE = pa.table(
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/out.db"
-    address: str = request.getfixturevalue("postgres_url")
-    with opened(address) as cursor:
-        cursor.execute("DROP SCHEMA public CASCADE")
-        cursor.execute("CREATE SCHEMA public")
-    return address
+    return str(request.getfixturevalue("postgres_url"))
 
 
 @contextmanager

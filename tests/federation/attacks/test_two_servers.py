@@ -11,7 +11,6 @@ from sqlalchemy import text
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.errors import Conflict
 from coterie.federation.storage.database import Database
-from postgres import new_database
 
 
 def test_one_process_a_folder(tmp_path: Path, coterie: Any) -> None:
@@ -40,8 +39,7 @@ def test_one_process_a_database(tmp_path: Path) -> None:
 @pytest.mark.database
 def test_a_place_that_was_lost_with_the_line_is_noticed(postgres_url: str, tmp_path: Path) -> None:
     """PostgreSQL lets a lock go when the connection ends: after a restart of the server two could serve."""
-    shared = new_database(postgres_url)
-    first, second = Database.open(shared), Database.open(shared)
+    first, second = Database.open(postgres_url), Database.open(postgres_url)
 
     def cut(database: Database) -> None:
         assert database._lock is not None
