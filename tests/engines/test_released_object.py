@@ -192,7 +192,7 @@ def test_what_stands_beside_each_method() -> None:
 
 
 def _facts(**changes: Any) -> Facts:
-    return Facts(Fraction(1), records=100, k=10, clusters=10, protected=("x", "y"), **changes)
+    return Facts(epsilon=Fraction(1), records=100, k=10, clusters=10, protected=("x", "y"), **changes)
 
 
 def _of(name: str, **changes: Any) -> Guarantee:
@@ -202,7 +202,9 @@ def _of(name: str, **changes: Any) -> Guarantee:
 def test_the_published_mechanism_for_labels_proves_nothing_of_the_list() -> None:
     assert _of("dp-ir", labelled=("y",)).beside == ()
     assert _of("dp-ir-path", labelled=("y",)).beside[0].status is Status.PROVED
-    one = Facts(Fraction(1), 100, 10, 10, ("y",), labelled=("y",), shuffled=True)
+    one = Facts(
+        epsilon=Fraction(1), records=100, k=10, clusters=10, protected=("y",), labelled=("y",), shuffled=True
+    )
     settled = settle(all_methods()["dp-ir"].promise, one)
     assert (settled.status, settled.value) == (Status.BOUNDED, "10")
 

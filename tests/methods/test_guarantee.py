@@ -23,7 +23,7 @@ METHODS = list(all_methods().values())
 
 
 def _facts(**changes: object) -> Facts:
-    return Facts(Fraction(1), records=100, k=10, clusters=10, protected=("x", "y"), **changes)  # type: ignore[arg-type]
+    return Facts(epsilon=Fraction(1), records=100, k=10, clusters=10, protected=("x", "y"), **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

@@ -26,7 +26,15 @@ def warnings(
     method = all_methods()[name]
     total = Fraction(epsilon)
     labelled = ("x",) if labels else ()
-    facts = Facts(total, records, k, records // k, ("x",), labelled=labelled, shuffled=shuffled)
+    facts = Facts(
+        epsilon=total,
+        records=records,
+        k=k,
+        clusters=records // k,
+        protected=("x",),
+        labelled=labelled,
+        shuffled=shuffled,
+    )
     promise = settle(method.promise, facts)
     return release_warnings(method, total, {"x": total}, frozenset(labelled), records, k, promise)
 
@@ -50,7 +58,9 @@ def test_a_warning_says_what_would_help() -> None:
     (said,) = warnings("laplace", "0.5", 1, 10_000)
     assert "no ε up to 3" in said
     laplace = get_method("laplace")
-    promise = settle(laplace.promise, Facts(Fraction(5), 10_000, 1, 10_000, ("x",)))
+    promise = settle(
+        laplace.promise, Facts(epsilon=Fraction(5), records=10_000, k=1, clusters=10_000, protected=("x",))
+    )
     (said,) = release_warnings(laplace, Fraction(5), {"x": Fraction(1, 2)}, frozenset(), 10_000, 1, promise)
     assert said.startswith("Even at ε = 5 no single value of x survives")
     assert (

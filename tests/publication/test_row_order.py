@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie
-from coterie.promise.terms import linking_columns
+from coterie.schema.declared import linking_columns
 
 HOMES = np.repeat(np.arange(300), 2)
 TABLE = pa.table({"hhid": HOMES, "place": HOMES * 10.0, "wgt": HOMES + 1.5})

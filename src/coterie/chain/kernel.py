@@ -90,7 +90,7 @@ def released_table(
     fields: list[pa.Field] = []
     for attribute in schema.attributes:
         name = attribute.name
-        if attribute.is_protected:
+        if name in released:
             array, field = released[name]
             arrays.append(array)
             fields.append(field)

@@ -18,8 +18,9 @@ from coterie.evaluation.measure import Measure
 from coterie.methods import get_method, list_methods
 from coterie.methods.guarantee import Status
 from coterie.promise.posterior import DP
-from coterie.promise.terms import forecast, linking_columns
+from coterie.promise.terms import forecast
 from coterie.schema.attributes import Role, Schema
+from coterie.schema.declared import linking_columns
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, brief, parse_epsilon
 from coterie.table.reading import as_table

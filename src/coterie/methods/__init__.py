@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ LISTED = "`coterie methods` lists them with what they promise."
 @cache
 def all_methods() -> Parts[Method]:
     """Every method by name, in the order in which a reader should meet them."""
-    return discover(__name__, __path__, "METHOD", Method, "coterie.methods", lambda m: (m.rank, m.name))
+    return discover(__name__, __path__, "METHOD", Method, "coterie.methods", attrgetter("rank", "name"))
 
 
 def get_method(name: str | Method) -> Method:
@@ -82,7 +83,8 @@ def example_guarantee(method: Method) -> Guarantee:
     """The promise for an example table: 1,000 records, k = 10, ε = 1, declared bounds, secure noise."""
     k = method.fixed_k or 10
     return settle(
-        method.promise, Facts(Fraction(1), records=1000, k=k, clusters=1000 // k, protected=("value",))
+        method.promise,
+        Facts(epsilon=Fraction(1), records=1000, k=k, clusters=1000 // k, protected=("value",)),
     )
 
 

@@ -8,7 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Protocol
 
-from coterie.schema.unit import Above, PrivacyUnit
+from coterie.schema.declared import DeclaredFacts
+from coterie.schema.unit import Above
 
 REPLACE_ONE = "replace one record by any other of the domain; the number of records is public"
 EXCHANGE = "replace one unit by any other of {rows}, or by none; the number of rows is private"
@@ -42,33 +43,17 @@ class Status(StrEnum):
         return self in (Status.PROVED, Status.BOUNDED, Status.CONDITIONAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Everything public that a guarantee may depend on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts(DeclaredFacts):
+    """Everything public that a guarantee may depend on: what is declared of the columns, and how they are released."""
 
     epsilon: Fraction
     records: int
     k: int
     clusters: int
-    protected: tuple[str, ...]
-    kept: tuple[str, ...] = ()
-    recoded: tuple[str, ...] = ()  # which and how: "age: values above 85 as 85"
-    bounds_from_data: tuple[str, ...] = ()  # which, in words: "upper bound of age", "labels of ward"
-    bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
-    order_from_data: tuple[str, ...] = ()
-    parameters_from_data: bool = False  # method, ε and k: chosen by comparing results on these data
-    parameters_public_because: str = ""
     sizes_from_data: bool = False
-    marked: tuple[str, ...] = ()  # "99 in age": marks of missing values that lie in the domain
-    households: tuple[
-        str, ...
-    ] = ()  # identifiers that are named like those of a unit, where the schema has none
-    linking: tuple[str, ...] = ()  # kept columns whose values may tell which rows belong to one household
-    gaps: tuple[str, ...] = ()  # protected attributes of which missing is an outcome
-    rules: tuple[str, ...] = ()  # of the schema, edit rules and what is not applicable
-    rules_hold: bool = False  # whether every released row satisfies them
+    rules_hold: bool = False  # whether every released row satisfies the rules
     derived: tuple[tuple[str, str], ...] = ()  # attributes that are computed from others, and the rule
-    labelled: tuple[str, ...] = ()  # protected attributes whose values are labels without a number
     taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
     shuffled: bool = False
     clipped: bool = True
@@ -77,10 +62,7 @@ class Facts:
     delta: Fraction | None = None  # None: pure ε
     rho: Fraction | None = None  # what the noise of a release with δ was calibrated for
     released: int = 0  # rows, where they are not one per record
-    unit: PrivacyUnit | None = None  # whom the promise is made to, where that is not one row
-    weight: str = ""  # the column of survey weights, if there is one
-    totals: bool = False  # whether it is not read but made from public totals
-    raking: tuple[str, ...] = ()  # … and how these were met, in words
+    raking: tuple[str, ...] = ()  # how weights met their totals, in words
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -30,7 +30,7 @@ from coterie.promise.certificate import (
 )
 from coterie.promise.posterior import release_warnings
 from coterie.schema.attributes import Attribute, Role, Schema, Source
-from coterie.schema.document import shown_bound
+from coterie.schema.document import public_bounds
 from coterie.schema.exact import as_text
 from coterie.schema.survey_words import is_weight, parts
 
@@ -79,7 +79,7 @@ def certify(
                 method,
                 method.cost(facts.epsilon, len(facts.protected)),
                 shares,
-                frozenset(a.name for a in schema.protected if a.type.labelled),
+                frozenset(facts.labelled),
                 facts.records,
                 facts.k,
                 guarantee,
@@ -149,9 +149,9 @@ def _attribute(
     known = {name: getattr(attribute, name) for name in ("name", "role", "type", "unit")}
     if attribute.role is Role.WEIGHT and facts.totals:
         return CertifiedAttribute(**known, mechanism="raked to public totals: not read, without ε")
-    if not attribute.is_protected:
+    if attribute.name not in facts.protected:
         return CertifiedAttribute(**known)
-    mechanism = method.categorical if attribute.type.labelled else method.numeric
+    mechanism = method.categorical if attribute.name in facts.labelled else method.numeric
     rule = dict(facts.derived).get(attribute.name)
     derived = None if rule is None else f"not measured: {rule}"
     return CertifiedAttribute(
@@ -170,12 +170,13 @@ def _attribute(
 
 
 def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
-    domain, kind = attribute.domain, attribute.type
+    domain = attribute.domain
     if domain is None:
         return None
+    lower, upper = public_bounds(domain, attribute.type)
     return Bounds(
-        lower=None if "lower" in domain.leaks else shown_bound(domain.lower, kind),
-        upper=None if "upper" in domain.leaks else shown_bound(domain.upper, kind),
+        lower=lower,
+        upper=upper,
         source=domain.source,
         epsilon=None if paid is None else as_text(paid),
         from_data=domain.from_data,

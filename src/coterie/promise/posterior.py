@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import Statement, Status
@@ -134,13 +135,17 @@ def release_warnings(
     if not method.adds_noise:
         return ()
 
+    @cache
+    def reach(*, labels: bool, size: int) -> Fraction | None:
+        return (method.categorical if labels else method.numeric).reach(records, size)
+
     def width(name: str, size: int, rho: str | float | None = promise.rho) -> Fraction | None:
         """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
         if rho is not None:  # σ = 1/√ρ on a count
-            alone = Fraction(1 / math.sqrt(Fraction(rho) * shares[name] / cost)) / records
-            return promise.rows_per_unit * alone
-        reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
-        return None if reach is None else promise.rows_per_unit * reach / shares[name]
+            of_a_row = Fraction(1 / math.sqrt(Fraction(rho) * shares[name] / cost)) / records
+            return promise.rows_per_unit * of_a_row
+        alone = reach(labels=name in labelled, size=size)
+        return None if alone is None else promise.rows_per_unit * alone / shares[name]
 
     def larger(times: Fraction) -> Fraction:
         """The ε that makes noise so many times smaller."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -18,18 +17,13 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, Source
-from coterie.schema.codebook import marks_inside
+from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.declared import declared
 from coterie.schema.exact import Number, parse_epsilon, split
-from coterie.schema.survey_words import is_household
 from coterie.table.columns.column import CategoryColumn, Column
 
-COUNTING = Fraction(
-    1, 50
-)  # of a budget that is promised to a unit, for the number of rows, which is private then
-
-
-_SHARED_BY = 10  # rows, on average, below which equal values may mark a household
+# Of a budget that is promised to a unit, for the number of rows, which is private then.
+COUNTING = Fraction(1, 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,73 +215,24 @@ def facts_of(
     clipped: bool = True,
 ) -> Facts:
     """What the promise may depend on: all of it declared, or visible in the release."""
-    parameters, rules = schema.parameters, schema.edit_rules
+    known, rules = declared(schema, records), schema.edit_rules
     measured = {attribute.name for attribute in method.measured(schema)}
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     return Facts(
+        **{field.name: getattr(known, field.name) for field in fields(known)},
         epsilon=epsilon,
         records=records,
         k=k,
         clusters=records // k,
-        protected=tuple(a.name for a in schema.protected),
-        kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        recoded=tuple(f"{a.name}: {words}" for a in schema.protected if (words := a.recoded_in_words)),
-        bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
-        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source == Source.DP),
-        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
-        parameters_from_data=parameters is not None and parameters.leaks,
-        parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
-        marked=tuple(found for a in schema.protected if (found := _marked_inside(a.in_file))),
-        households=() if schema.unit is not None else _households(schema),
-        linking=linking_columns(schema, records),
-        gaps=tuple(a.name for a in schema.protected if a.gaps),
-        rules=rules.texts,
         rules_hold=method.whole_table is not None,
         derived=tuple((step.column, step.text) for step in rules.steps if step.column not in measured),
-        labelled=tuple(a.name for a in schema.protected if a.type.labelled),
         taxonomies=tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled),
         shuffled=shuffled,
         clipped=clipped,
         synthetic=method.synthetic,
         private_noise=sampler.private or not method.adds_noise,
-        unit=schema.unit,
-        weight=schema.weight.name if schema.weight is not None else "",
-        totals=schema.totals is not None,
     )
-
-
-def _marked_inside(attribute: Attribute) -> str:
-    """Which missing marks lie in the domain, such as "99 in age"; else nothing."""
-    if attribute.domain is None:
-        return ""
-    found = marks_inside(attribute.missing_marks, attribute.domain, attribute.type)
-    return f"{', '.join(found)} in {attribute.name}" if found else ""
-
-
-def _households(schema: Schema) -> tuple[str, ...]:
-    """Dropped columns that are named like the number of a household."""
-    return tuple(a.name for a in schema.with_role(Role.IDENTIFIER) if is_household(a.name))
-
-
-def linking_columns(schema: Schema, records: int) -> tuple[str, ...]:
-    """Kept columns that may tell which rows belong to one household or person: alone, or all of them together.
-
-    Only declarations and the number of records count: whether there are so many possible values that few rows share one.
-    """
-    possible = {a.name: _possible_values(a) for a in schema.with_role(Role.KEEP)}
-    most = records / _SHARED_BY
-    alone = tuple(name for name, values in possible.items() if values > most)
-    return alone or (tuple(possible) if math.prod(possible.values()) > most else ())
-
-
-def _possible_values(attribute: Attribute) -> float:
-    labels = attribute.categories.labels if attribute.categories is not None else None
-    if attribute.type is AttributeType.BOOLEAN or labels is not None:
-        return len(labels or ("false", "true")) + 1  # a gap is one more
-    if attribute.type in (AttributeType.INTEGER, AttributeType.DATE) and attribute.domain is not None:
-        return attribute.domain.upper - attribute.domain.lower + 2
-    return math.inf
 
 
 def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:

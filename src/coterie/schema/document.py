@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from coterie.errors import CoterieError, SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Schema, Source
-from coterie.schema.domain import as_date, as_timestamp
+from coterie.schema.domain import Domain, as_date, as_timestamp
 from coterie.schema.exact import as_text
 
 # YAML as people write it: a name used twice is refused, labels stay as they stand, faults are told with their line.
@@ -215,6 +215,15 @@ def shown_bound(value: float, kind: AttributeType) -> str:
     if kind is AttributeType.TIMESTAMP:
         return as_timestamp(value)
     return str(int(value)) if kind is AttributeType.INTEGER else repr(value)
+
+
+def public_bounds(domain: Domain, kind: AttributeType) -> tuple[str | None, str | None]:
+    """Both bounds as people write them; None for one that would give away the data."""
+    leaks = domain.leaks
+    return (
+        None if "lower" in leaks else shown_bound(domain.lower, kind),
+        None if "upper" in leaks else shown_bound(domain.upper, kind),
+    )
 
 
 def _attribute(name: str, content: object) -> Attribute:

@@ -103,7 +103,8 @@ def with_gaps(columns: Mapping[str, Column], rules: EditRules, emptied: dict[str
     `emptied` hears how many cells held something although they were not applicable.
     """
     absent = {name: _empty(column) for name, column in columns.items()}
-    named = {name: column for name, column in columns.items() if name in rules.columns}
+    ruled = rules.columns
+    named = {name: column for name, column in columns.items() if name in ruled}
     for name, here in rules.emptied(as_rows(named)).items():
         emptied[name] = int((here & ~absent[name]).sum())
         columns = {**columns, name: without(columns[name], here)}
@@ -210,7 +211,8 @@ def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
         values = recoded_numbers(values, attribute.in_file, recode)
         if recode.round_to is not None:  # noise leaves the multiples
             restore = partial(_restored_recoded, field.type, attribute.in_file, recode)
-    return NumericColumn(attribute, values, attribute.bounds(), step_of(attribute), field, restore)
+    bounds, step = attribute.bounds(), step_of(attribute)
+    return NumericColumn(attribute, values, bounds, step, field, restore, gaps=field.nullable)
 
 
 def _numbers_in(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
@@ -301,7 +303,9 @@ def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
     codes = _ranks(column, labels, attribute)
     field, restore = released_labels(attribute, labels)
     domain = Domain(lower=0, upper=len(labels) - 1)
-    return NumericColumn(attribute, codes, domain, 1.0, field, lambda ranks: restore(_rank_codes(ranks)))
+    return NumericColumn(
+        attribute, codes, domain, 1.0, field, lambda ranks: restore(_rank_codes(ranks)), gaps=field.nullable
+    )
 
 
 def _ranks(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) -> Floats:

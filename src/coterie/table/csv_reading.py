@@ -76,7 +76,8 @@ def read_csv(
                     if pc.any(pc.match_substring_regex(texts[name], _ZERO_FIRST)).as_py():
                         table = table.set_column(header.index(name), name, texts[name])
         else:
-            types = {name: _arrow_type(name, schema) for name in header}
+            described = {attribute.name: attribute for attribute in schema.in_file.attributes}
+            types = {name: _arrow_type(described.get(name)) for name in header}
             try:
                 table = parsed(types)
             except pa.ArrowInvalid:
@@ -97,13 +98,12 @@ def read_csv(
     return table if as_text or dialect == Dialect() else _as_guessed(table, dialect)
 
 
-def _arrow_type(name: str, schema: Schema) -> pa.DataType:
-    for attribute in schema.in_file.attributes:
-        if attribute.name == name and _is_number(attribute):
-            # A mark such as NA is no number: then the column is text first.
-            numbers = all(is_number(mark) or mark_range(mark) for mark in attribute.missing_marks)
-            return pa.float64() if numbers else pa.string()
-    return pa.string()
+def _arrow_type(attribute: Attribute | None) -> pa.DataType:
+    if attribute is None or not _is_number(attribute):
+        return pa.string()
+    # A mark such as NA is no number: then the column is text first.
+    numbers = all(is_number(mark) or mark_range(mark) for mark in attribute.missing_marks)
+    return pa.float64() if numbers else pa.string()
 
 
 def _is_number(attribute: Attribute) -> bool:
@@ -115,13 +115,15 @@ def _is_number(attribute: Attribute) -> bool:
 
 def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
     """Numbers that are text still, and dates in the file's own format, as others write them."""
+    own_numbers = dialect.decimal == "," or dialect.thousands
+    if not own_numbers and not dialect.date_format:
+        return table
     for attribute in schema.in_file.attributes:
         place = table.schema.get_field_index(attribute.name)
         if place < 0:
             continue
         column = table.column(place)
-        own_numbers = dialect.decimal == "," or dialect.thousands
-        if _is_number(attribute) and pa.types.is_string(column.type) and own_numbers:
+        if own_numbers and pa.types.is_string(column.type) and _is_number(attribute):
             column = _as_numbers(without_marks(column, attribute), dialect)
         elif dialect.date_format and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
             # A mark is written as the file writes its cells.

@@ -34,13 +34,7 @@ class NumericColumn:
     field: pa.Field  # of the release
     restore: Callable[[Floats], pa.Array]
     clip: bool = True  # whether released values are cut to the domain
-
-    @property
-    def gaps(self) -> bool:
-        """Whether *missing*, NaN here, is an outcome. By declaration: what the values are plays no part."""
-        return (
-            self.attribute.gaps and not self.attribute.type.labelled
-        )  # labels have one for it, also as ranks
+    gaps: bool = False  # whether *missing*, NaN here, is an outcome, as declared
 
     def complete(self, stand_in: float) -> Floats:
         """The values, with a public one in the place of each that is missing."""
