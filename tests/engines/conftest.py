@@ -17,6 +17,7 @@ from coterie.engines.spark.session import java_version
 
 # Tables here are small: Java's second compiler and its collector's threads take half of all time, and give nothing.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def why_not() -> str | None:
@@ -36,7 +37,6 @@ def spark() -> Iterator[Any]:
         pytest.skip(reason)
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's own, about versions of pandas
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")

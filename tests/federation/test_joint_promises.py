@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any, get_args
 
-import httpx
 import pytest
 from federation_world import Look, people, until
 
@@ -26,7 +25,6 @@ from coterie.federation.documents.certificate import (
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import client as delivering
-from coterie.federation.secrets.keys import pinned_context
 from coterie.methods import all_methods
 from coterie.promise.certificate import CertifiedPromise
 from coterie.publication.ledger import Ledger
@@ -173,7 +171,7 @@ def everything_told(world: Any, study: Any, homes: Iterable[Any]) -> dict[str, s
     told["log"] = (world.root / "server.log").read_text()
     told["board"] = json.dumps(world.shown(study))
     told["diary"] = json.dumps([line for line in world.diary("contribution") if line["study"] == study.id])
-    with httpx.Client(base_url=world.url, verify=pinned_context(world.aggregator.tls_certificate)) as http:
+    with world.http() as http:
         http.post("/sign-in", data={"token": world.token})
         told["page"] = http.get("/").text + http.get(f"/studies/{study.id}").text
         assert study.title in told["page"]

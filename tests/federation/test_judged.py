@@ -9,7 +9,6 @@ import signal
 import subprocess
 from typing import Any
 
-import httpx
 import pyarrow as pa
 from federation_world import PATIENCE, command, environment, people, until
 
@@ -17,7 +16,7 @@ from coterie.federation.documents.signed import canonical
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.blinding import normalised, pseudonyms
-from coterie.federation.secrets.keys import SEALING, SIGNING, pinned_context
+from coterie.federation.secrets.keys import SEALING, SIGNING
 
 
 def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: Any) -> None:
@@ -29,8 +28,7 @@ def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: An
         headers = client.signed_headers("POST", target, body)
 
     def sent() -> int:
-        context = pinned_context(home.tls)
-        with httpx.Client(base_url=home.url, verify=context, timeout=60, trust_env=False) as http:
+        with federation.http() as http:
             return http.post(target, content=body, headers=headers).status_code
 
     assert sent() == 200
