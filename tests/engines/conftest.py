@@ -6,12 +6,9 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))  # mixed_table
 
 from coterie.engines.spark.session import java_version
 
