@@ -31,6 +31,7 @@ from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.documents.wire import now, stamp
+from coterie.federation.owner import client as delivering
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.owner.peers import entry_fingerprint, pin_peer, unknown_peers
@@ -286,6 +287,17 @@ class World:
             return row is not None and row.opening is not None
 
         until(opening, "the keys to be asked for")
+
+    def finish(self, study: Study, homes: list[OwnerHome]) -> None:
+        """Its owners look in turns, from this process, until each holds a copy: a start of Python costs more."""
+
+        def copied() -> bool:
+            for home in homes:
+                Look(self, home).once()
+            assert self.shown(study)["state"] not in ("FAILED", "EXPIRED", "CANCELLED"), self.shown(study)
+            return all(delivering.copied(home, study.id) for home in homes)
+
+        until(copied, "the copies")
 
     def await_state_any(self, study: Study) -> dict[str, Any]:
         """Until the study has come to an end, whichever."""

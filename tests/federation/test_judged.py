@@ -10,7 +10,7 @@ import subprocess
 from typing import Any
 
 import pyarrow as pa
-from federation_world import PATIENCE, command, environment, people, until
+from federation_world import command, environment, people, until
 
 from coterie.federation.documents.signed import canonical
 from coterie.federation.owner.client import Client
@@ -105,9 +105,7 @@ def test_what_the_aggregator_keeps_of_a_vertical_study(federation: Any) -> None:
         {"clinic": ["age", "ward"], "registry": ["stay"]},
         fragmentation="vertical", identifier="patient", lead="clinic",
     )  # fmt: skip
-    running = [federation.run_owner(home, "--until-done") for home in homes]
-    federation.await_state(study, "RELEASED")
-    assert [process.wait(PATIENCE) for process in running] == [0, 0], federation.logs()
+    federation.finish(study, homes)
     folder = federation.aggregator.folder
     until(lambda: not list((folder / "chunks").iterdir()), "the parts to be forgotten")
     key = (homes[0].study(study.id) / "group.key").read_bytes()
