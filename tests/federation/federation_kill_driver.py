@@ -33,7 +33,6 @@ from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
-from coterie.federation.owner import client as delivering
 from coterie.federation.owner import computing, exchange, holding
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
@@ -51,7 +50,7 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (StagedFile, "publish"),
     (computing, "_made"),
     (Journal, "decide"),
-    (delivering, "keep_private"),
+    (computing, "keep_private"),
     (exchange, "keep_private"),
     (holding, "keep_private"),
     (computing, "let_go"),
@@ -69,7 +68,7 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (tending, "begin_opening"),
     (receiving, "move_contribution"),
     (receiving, "group_key"),
-    (receiving, "give"),
+    (receiving, "give_parcel"),
     (receiving, "keep_parcel"),
     (tending, "move_study"),
     (tending, "move_contribution"),

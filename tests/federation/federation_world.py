@@ -166,15 +166,7 @@ class World:
         return OwnerHome.open(folder)
 
     def client(self, home: OwnerHome, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
-        return Client(
-            home.url,
-            home.aggregators[0],
-            home.trusted_tls(),
-            home.keys,
-            session=session,
-            replaces=replaces,
-            succeeded=home.succeed,
-        )
+        return Client.of(home, None, session, replaces)
 
     def give(self, home: OwnerHome, table: pa.Table, **policy: Any) -> Path:
         """The owner's table, and a policy that says yes to it."""

@@ -49,8 +49,8 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def say(content: Any, *lines: str, as_json: bool) -> None:
-    """JSON for programs, or lines for people."""
+def say(content: Any, *lines: str | Table, as_json: bool) -> None:
+    """JSON for programs, or lines and tables for people."""
     if as_json:
         print_json(content)
     else:

@@ -22,7 +22,6 @@ from coterie.cli.owner_identity import (
     acting,
     backup_command,
     leave_command,
-    owner_client,
     recover_command,
     restore_command,
     rotate_command,
@@ -57,7 +56,7 @@ def inspect_command(
     opened = OwnerHome.open(home)
     known = opened.journal.seen()  # also what has ended and is closed, of which the aggregator tells no more
     if not offline:
-        with owner_client(opened, ca_bundle) as client:
+        with Client.of(opened, ca_bundle) as client:
             known |= {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
     shown = [shown_study(opened, wanted) for name, wanted in known.items() if name.startswith(study or "")]
     if as_json:
@@ -148,7 +147,7 @@ def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
     """What is asked, as the running process has last seen it, else from the aggregator."""
     known = home.journal.seen()
     if not any(name.startswith(study) for name in known):
-        with owner_client(home, None) as client:
+        with Client.of(home) as client:
             found = client.get("/v1/desired?after=&wait=0")["studies"]
         known = {wanted["id"]: wanted for wanted in found}
     return known[chosen(known, study, "coterie owner inspect")]

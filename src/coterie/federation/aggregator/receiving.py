@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -60,19 +62,19 @@ D = TypeVar("D", bound=OfOwner)
 
 
 def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
-    changes nothing."""
+    """Approve (which attributes, whether the people are nowhere else) or refuse (why).
+
+    Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating it changes nothing.
+    """
     signed, opened = _said(aggregator, owner, body, study, "answer", Answer)
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.answer is not None and signed_from(mine.answer).document == signed.document:
             return {"state": mine.state.value}
         _require_open(row)
         if state is _C.APPROVED:
             asked = {attribute.name for attribute in row.study.attributes}
-            unknown = [name for name in opened.attributes if name not in asked]
-            if unknown:
+            if not asked.issuperset(opened.attributes):
                 raise FederationError("The answer offers attributes that the study does not have.", _ASK)
             if (opened.promise is None) != (row.study.protocol == 1):
                 raise FederationError("From protocol 2 on, and only there, an approval has a promise.", _ASK)
@@ -83,10 +85,9 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
 
 
 def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """The lead owner's sealed key; exactly one sealed copy for every other owner of the roster."""
+    """The lead owner's key for the pseudonyms, sealed to each other owner."""
     signed = signed_from(body)
-    with aggregator.database.writing() as connection:
-        row, _ = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, _):
         if row.study.lead != owner.name:
             raise Conflict("Only the lead owner of a vertical study makes the group key.", _LOOK)
         if row.group_key is not None and signed_from(row.group_key).document == signed.document:
@@ -105,12 +106,11 @@ class ProgressReport(Document):
 
 
 def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
+    """RESERVED, COMPUTED or WITHDRAWN."""
     state = validated(ProgressReport, parsed(body), "report").state
     if state not in (_C.RESERVED, _C.COMPUTED, _C.WITHDRAWN):
         raise FederationError("Only RESERVED, COMPUTED and WITHDRAWN are reported.", _ASK)
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.state is state:
             return {"state": state.value}
         if state is not _C.WITHDRAWN:
@@ -122,10 +122,9 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 
 
 def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
-    """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
+    """Which chunks will come; answers which are missing."""
     signed, opened = _said(aggregator, owner, body, study, "manifest", Manifest)
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.manifest is not None:
             if _manifest_digest(mine) != sha256(signed.canonical()):
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
@@ -140,9 +139,8 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 
 
 def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number: int) -> dict[str, object]:
-    """One chunk, kept under a name of ours once its hash is right. Sending it again changes nothing."""
-    with aggregator.database.reading() as connection:
-        row, mine = own_part(connection, owner, study)
+    """One chunk; sending it again changes nothing."""
+    row, mine = _seen(aggregator, owner, study)
     if mine.state is not _C.UPLOADING:
         if mine.receipt is not None:
             return {"number": number}
@@ -165,14 +163,14 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
 
 
 def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
-    """All there? Then a receipt, signed; the same receipt whenever it is asked for again."""
+    """Verify all chunks; answers with a signed receipt. From protocol 3 on with a signed delivery, before without a body."""
+    row, mine = _seen(aggregator, owner, study)
+    if mine.receipt is not None:
+        return signed_from(mine.receipt).content()
+    if mine.manifest is None:
+        raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
+    opened = mine.opened_manifest(row.study.keys[owner.name])
     with aggregator.database.reading() as connection:
-        row, mine = own_part(connection, owner, study)
-        if mine.receipt is not None:
-            return signed_from(mine.receipt).content()
-        if mine.manifest is None:
-            raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
-        opened = mine.opened_manifest(row.study.keys[owner.name])
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
     digest, values = _manifest_digest(mine), {}
@@ -190,27 +188,19 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
         raise Fault(
             409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=sorted(missing)
         )
-    receipt = Receipt(
-        study=study,
-        owner=owner.name,
-        manifest=digest,
-        rows=opened.rows,
-        at=stamp(now()),
-    )
+    receipt = Receipt(study=study, owner=owner.name, manifest=digest, rows=opened.rows, at=stamp(now()))
     signed = Signed.of(receipt, "receipt", aggregator.keys)
-    with aggregator.database.writing() as connection:
-        current = study_row(connection, study)
-        if current is None or current.opening is not None:
+    with _moving(aggregator, owner, study) as (connection, current, _):
+        if current.opening is not None:
             raise Conflict("The others have begun to open their parts; this one came too late.", _LOOK)
         move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
     return signed.content()
 
 
 def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """What opens a sealed part. Not before all have delivered: until then nobody needs it, and it costs its owner ε."""
+    """What opens a sealed part, when all owners have delivered."""  # until then nobody needs it, and it costs ε
     signed, opened = _said(aggregator, owner, body, study, "part key", PartKey)
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if row.opening is None or mine.receipt is None or mine.manifest is None:
             raise Conflict("Keys are given when all owners have delivered.", "Keep it until then.")
         if opened.manifest != _manifest_digest(mine):
@@ -222,18 +212,21 @@ def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 
 def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     """Step 8: owners get a copy. Only owners who were asked, and only when it is out."""
-    with aggregator.database.reading() as connection:
-        row, _ = own_part(connection, owner, study)
+    row, _ = _seen(aggregator, owner, study)
     if row.state is not StudyState.RELEASED:
         raise Conflict(f"The study is {row.state}; there is no release.", _LOOK)
     return row
 
 
+def certificate(aggregator: Aggregator, owner: Owner, study: str) -> dict[str, object]:
+    """The certificate of the joined release, signed by the aggregator."""
+    return signed_from(released(aggregator, owner, study).certificate or "").content()
+
+
 def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """We were restored from a backup, and an owner holds what we had signed since: the study is not released twice."""
+    """The certificate of a release that the aggregator has forgotten, by a restore: the study ends."""
     signed = signed_from(body)
-    with aggregator.database.writing() as connection:
-        row, _ = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, _):
         if verified(signed, row.study.aggregator).study.document != row.signed.document:
             raise FederationError("The certificate is about another study.", _ASK)
         require_collecting(row)
@@ -243,9 +236,8 @@ def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: st
 
 
 def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
-    """After step 8, or after any other end: the owner knows it, and is not told again."""
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    """The owner knows how the study ended and holds its copy: `desired` leaves it out from now on."""
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if STUDY[row.state]:
             raise Conflict(f"The study is {row.state}; it has not ended.", _LOOK)
         close_contribution(connection, mine)
@@ -261,12 +253,25 @@ def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow
     return row, mine
 
 
+def _seen(aggregator: Aggregator, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+    with aggregator.database.reading() as connection:
+        return own_part(connection, owner, study)
+
+
+@contextmanager
+def _moving(
+    aggregator: Aggregator, owner: Owner, study: str
+) -> Iterator[tuple[Connection, StudyRow, Contribution]]:
+    """The study and this owner's part in it, in one transaction."""
+    with aggregator.database.writing() as connection:
+        yield connection, *own_part(connection, owner, study)
+
+
 def _said(
     aggregator: Aggregator, owner: Owner, body: bytes, study: str, kind: str, model: type[D]
 ) -> tuple[Signed, D]:
     """By the owner about its part in this study, with the key that the roster names: its keys may have changed since."""
-    with aggregator.database.reading() as connection:
-        row, _ = own_part(connection, owner, study)
+    row, _ = _seen(aggregator, owner, study)
     signed = signed_from(body)
     opened = signed.opened(kind, model, key=row.study.keys[owner.name])
     if (opened.study, opened.owner) != (study, owner.name):
@@ -303,6 +308,7 @@ class RecoveryReport(Document):
 
 
 def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+    """After a restore: the owner has charged again what was spent, and its diary goes on from here."""
     said = validated(RecoveryReport, parsed(body), "report")
     with aggregator.database.writing() as connection:
         begin_witness(connection, owner, said.diary)
@@ -310,7 +316,10 @@ def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, st
 
 
 def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
-    """Parts that somebody could read: accepted, rejected after a look, or delivered under a protocol without seals."""
+    """Studies for which this owner's part could be read: they are spent.
+
+    Parts that were accepted, rejected after a look, or delivered under a protocol without seals.
+    """
     with aggregator.database.reading() as connection:
         found = []
         for mine in contributions_by(connection, owner.id, closed=True):
@@ -324,7 +333,10 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
 
 
 def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
-    """From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one."""
+    """New keys of this owner, signed with them; the request is signed with the old ones.
+
+    From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one.
+    """
     signed = signed_from(body)
     said = signed.opened("new keys", NewKeys, key=signed.key)
     require_sound(said.new, said.sealing_key)
@@ -336,7 +348,7 @@ def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str
 
 
 def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
-    """An owner who leaves takes back what it has not delivered."""
+    """Withdraw from everything that is not delivered; this key is not accepted again."""
     with aggregator.database.writing() as connection:
         withdraw_all(connection, owner.id)
         leave(connection, owner)
@@ -348,16 +360,15 @@ def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
 _EXCHANGING = (ContributionState.APPROVED, ContributionState.RESERVED)
 
 
-def give(
+def give_parcel(
     aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
-    """One parcel for the other owner. Sending it again changes nothing."""
+    """Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing."""
     signed, parcel = _said(aggregator, owner, body, study, "parcel", Parcel)
     with aggregator.database.writing() as connection:
         row, contribution = _blinded_part(connection, owner, study)
-        place = (parcel.to, parcel.step, parcel.number)
         expected = (row.study.other(owner.name).owner, step, number)
-        if place != expected or parcel.number >= parcel.count:
+        if (parcel.to, parcel.step, parcel.number) != expected or number >= parcel.count:
             raise FederationError("The parcel is for another owner, step or place.", _ASK)
         require_collecting(row)
         if contribution.state not in _EXCHANGING:
@@ -366,10 +377,10 @@ def give(
     return {"step": step.value, "number": number}
 
 
-def take(
+def take_parcel(
     aggregator: Aggregator, owner: Owner, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
-    """One parcel of the other owner."""
+    """A parcel that the other owner of a blinded study sent."""
     with aggregator.database.reading() as connection:
         row, _ = _blinded_part(connection, owner, study)
         if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
