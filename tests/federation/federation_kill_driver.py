@@ -33,7 +33,7 @@ from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
-from coterie.federation.owner import computing, exchange, holding
+from coterie.federation.owner import computing, exchange
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchange import Exchange
@@ -52,7 +52,6 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (Journal, "decide"),
     (computing, "keep_private"),
     (exchange, "keep_private"),
-    (holding, "keep_private"),
     (computing, "let_go"),
     (Exchange, "_send"),
 ]

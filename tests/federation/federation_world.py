@@ -34,7 +34,7 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.owner.peers import entry_fingerprint, pin_peer, unknown_peers
 from coterie.federation.storage.parties import invite, owner_by_name
-from coterie.federation.storage.studies import add_study, all_studies, move_study, study_row
+from coterie.federation.storage.studies import add_study, all_studies, known_study, move_study
 from coterie.publication.ledger import Ledger
 from free_port import free_port
 
@@ -206,11 +206,9 @@ class World:
             )
             study = study.model_copy(update={"protocol": protocol})
             add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
-            row = study_row(connection, study.id)
-            assert row is not None
             if study.vertical and pinned:
                 self.introduce(study)
-            move_study(connection, row, StudyState.PUBLISHED)
+            move_study(connection, known_study(connection, study.id), StudyState.PUBLISHED)
         return study
 
     def introduce(self, study: Study) -> None:
@@ -269,8 +267,7 @@ class World:
 
         def opening() -> bool:
             with self.aggregator.database.reading() as connection:
-                row = study_row(connection, study.id)
-            return row is not None and row.opening is not None
+                return known_study(connection, study.id).opening is not None
 
         until(opening, "the keys to be asked for")
 
@@ -281,8 +278,7 @@ class World:
 
     def certificate(self, study: Study) -> FederatedCertificate:
         with self.aggregator.database.reading() as connection:
-            row = study_row(connection, study.id)
-        assert row is not None
+            row = known_study(connection, study.id)
         assert row.certificate is not None
         key = self.aggregator.keys.public
         return signed_from(row.certificate).opened(CERTIFICATE, FederatedCertificate, key=key)

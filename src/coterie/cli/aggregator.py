@@ -48,8 +48,8 @@ from coterie.federation.storage.studies import (
     StudyRow,
     add_study,
     all_studies,
+    known_study,
     move_study,
-    study_row,
     try_again,
 )
 from coterie.publication.publishing import place
@@ -212,9 +212,7 @@ def new_command(
         with aggregator.database.writing() as connection:
             study = read_study(spec, aggregator.keys.public, lambda name: owner_by_name(connection, name))
             add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
-            row = study_row(connection, study.id)
-            assert row is not None
-            move_study(connection, row, StudyState.PUBLISHED)
+            move_study(connection, known_study(connection, study.id), StudyState.PUBLISHED)
         content = detail(aggregator, study.id)
     assert content is not None
     if as_json:
@@ -250,9 +248,7 @@ def _changing(folder: Path, database: str | None, study: str) -> Iterator[tuple[
     with closing(Aggregator.open(folder, database)) as aggregator:
         name = _found(aggregator, study)["study"]["id"]
         with aggregator.database.writing() as connection:
-            row = study_row(connection, name)
-            assert row is not None
-            yield connection, row
+            yield connection, known_study(connection, name)
 
 
 @studies.command("cancel")
@@ -308,8 +304,7 @@ def release_command(
         end = time.monotonic() + wait
         while True:
             with aggregator.database.reading() as connection:
-                row = study_row(connection, name)
-            assert row is not None
+                row = known_study(connection, name)
             if row.state is StudyState.RELEASED:
                 break
             if row.state in (StudyState.FAILED, StudyState.EXPIRED, StudyState.CANCELLED):

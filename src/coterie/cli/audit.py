@@ -19,6 +19,7 @@ from coterie.cli.options import (
     Certificate,
     Force,
     GroupSize,
+    OriginalTable,
     Query,
     ReleasedTable,
     SchemaFile,
@@ -65,7 +66,7 @@ Seed = Annotated[int, Option(help="For the attackers' samples: the same seed giv
 
 @app.command("release")
 def release_command(
-    original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
+    original: OriginalTable,
     released: Annotated[str, Argument(metavar="RELEASED", help="The released table.")],
     schema: SchemaFile,
     output: Output,

@@ -35,7 +35,7 @@ MOST_CLASSES = 12  # listed in the table; --json has them all
 
 
 def evaluate_command(
-    original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
+    original: options.OriginalTable,
     released: Annotated[str, Argument(metavar="RELEASED", help="The release of that very table.")],
     schema: options.SchemaFile,
     table: options.SourceTable = None,

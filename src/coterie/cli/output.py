@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
@@ -49,8 +49,8 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def say(content: Any, *lines: str | Table, as_json: bool) -> None:
-    """JSON for programs, or lines and tables for people."""
+def say(content: Any, *lines: RenderableType, as_json: bool) -> None:
+    """JSON for programs, or lines and what else can be drawn for people."""
     if as_json:
         print_json(content)
     else:

@@ -57,7 +57,7 @@ def inspect_command(
     known = opened.journal.seen()  # also what has ended and is closed, of which the aggregator tells no more
     if not offline:
         with Client.of(opened, ca_bundle) as client:
-            known |= {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
+            known |= _told_by(client)
     shown = [shown_study(opened, wanted) for name, wanted in known.items() if name.startswith(study or "")]
     if as_json:
         print_json({"owner": opened.owner, "studies": shown})
@@ -143,13 +143,16 @@ def refuse_command(
     _said(wanted["id"], "refuse", as_json)
 
 
+def _told_by(client: Client) -> dict[str, dict[str, Any]]:
+    return {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
+
+
 def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
     """What is asked, as the running process has last seen it, else from the aggregator."""
     known = home.journal.seen()
     if not any(name.startswith(study) for name in known):
         with Client.of(home) as client:
-            found = client.get("/v1/desired?after=&wait=0")["studies"]
-        known = {wanted["id"]: wanted for wanted in found}
+            known = _told_by(client)
     return known[chosen(known, study, "coterie owner inspect")]
 
 

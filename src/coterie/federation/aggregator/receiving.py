@@ -46,6 +46,7 @@ from coterie.federation.storage.studies import (
     contribution,
     contributions_by,
     keep_part_key,
+    known_study,
     may_withdraw,
     move_contribution,
     move_study,
@@ -323,8 +324,7 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
     with aggregator.database.reading() as connection:
         found = []
         for mine in contributions_by(connection, owner.id, closed=True):
-            row = study_row(connection, mine.study)
-            assert row is not None
+            row = known_study(connection, mine.study)
             read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
             if mine.manifest is not None and (read or not row.study.sealed):
                 proof = signed_from(mine.manifest).content()  # in the owner's own hand

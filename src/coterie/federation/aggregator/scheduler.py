@@ -23,6 +23,7 @@ from coterie.federation.storage.studies import (
     begin_opening,
     contributions_of,
     forget_secrets_of_ended,
+    known_study,
     move_contribution,
     move_study,
     note_fault,
@@ -66,9 +67,8 @@ def _forget(aggregator: Aggregator) -> None:
 
 def _tend(aggregator: Aggregator, study: str) -> bool:
     with aggregator.database.reading() as connection:
-        row = study_row(connection, study)
+        row = known_study(connection, study)
         parts = contributions_of(connection, study)
-    assert row is not None
     try:
         if row.state is _S.PUBLISHED:
             moved = _answers(aggregator, row, parts)
@@ -91,8 +91,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         return False
     if moved:
         with aggregator.database.reading() as connection:
-            after = study_row(connection, study)
-        assert after is not None
+            after = known_study(connection, study)
         if after.state is row.state:
             return True  # a contribution was looked at; the study is where it was
         aggregator.database.holds_erased |= is_final(after.state)
@@ -110,8 +109,7 @@ def _rests(row: StudyRow) -> bool:
 def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
     """Into log and diary by the kind of error only: a message might hold a value."""
     with aggregator.database.writing() as connection:
-        row = study_row(connection, study)
-        assert row is not None
+        row = known_study(connection, study)
         doing, attempt = _DOING.get(row.state, "assembling"), row.faults + 1
         told = {"event": "fault", "study": study, "state": row.state.value}
         text = "study %s: fault %d of %d while %s (%s)"

@@ -27,8 +27,8 @@ from coterie.federation.errors import (
 from coterie.federation.owner import answering, computing, witness
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
+from coterie.federation.owner.computing import give_back, held_studies, hold_in_ledger
 from coterie.federation.owner.exchange import Exchange
-from coterie.federation.owner.holding import give_back, held_studies, hold_in_ledger
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal

@@ -17,8 +17,7 @@ from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.holding import KEY
-from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.home import KEY, OwnerHome
 from coterie.federation.owner.peers import note_opened, require_peers, require_rate
 from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy
 from coterie.federation.secrets.blinding import checked_ids, new_group_key

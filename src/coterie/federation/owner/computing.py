@@ -2,7 +2,7 @@
 as needed; fetch the joined release.
 
 A part is drawn once, sealed with a key of its own, and kept: chunks first, the manifest last. A contribution is
-finished exactly when its manifest is there. ε is held meanwhile (holding.py). The ledger is charged when the key leaves, in
+finished exactly when its manifest is there. ε is held meanwhile. The ledger is charged when the key leaves, in
 one go with the file that is sent (coterie.publication.ledger); after a kill, opening the ledger finishes or undoes it.
 Studies before protocol 3 have no such key: there the ledger is charged when the part is drawn.
 """
@@ -36,19 +36,21 @@ from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.answering import Prepared, require_budget, study_purpose
 from coterie.federation.owner.client import AnswerFault, Client
-from coterie.federation.owner.holding import HELD, KEY, SECRET, hold, let_go
-from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.home import KEY, OwnerHome
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.federation.secrets.blinding import COLUMN, Pseudonyms
 from coterie.federation.secrets.keys import as_text, keep_private, new_part_key, seal_chunk
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
-from coterie.publication.ledger import Ledger, ReleaseState
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState
+from coterie.publication.ledger.book import purpose_of_event
 from coterie.publication.protect import protect
 from coterie.publication.publishing import publish_files
 from coterie.publication.release import Release
 from coterie.table.digest import table_digest
 from coterie.table.hidden_files import write_whole
+
+HELD, SECRET = "held.json", "part.secret"
 
 
 def finished(home: OwnerHome, study: str) -> Signed | None:
@@ -207,6 +209,58 @@ def _sent(study: Study, owner: str, release: Release, names: Pseudonyms | None) 
 def _sealed(chunk: Chunk, data: bytes, key: bytes, study: str, number: int) -> tuple[Chunk, bytes]:
     closed = seal_chunk(data, key, study, number)
     return chunk.model_copy(update={"sha256": sha256(closed), "size": len(closed)}), closed
+
+
+# ε that is held for parts which are drawn and sealed, but which nobody else can read yet.
+#
+# The ledger holds it from before anything is drawn until the key of the part leaves this machine, and is charged then. A
+# study that ends before gives it back: the part's key is destroyed.
+
+
+def hold(home: OwnerHome, study: str, ledger: Path, purpose: Purpose) -> None:
+    """Before anything is drawn. The study's folder says first where: what is held must be found again."""
+    default = ledger.resolve() == home.default_ledger.resolve()  # wherever the folder may be restored to
+    content = {"ledger": None if default else str(ledger.resolve())}
+    keep_private(home.study(study) / HELD, json.dumps(content).encode())
+    with Ledger.open(ledger) as opened:
+        opened.hold(purpose)
+
+
+def held_studies(home: OwnerHome) -> list[str]:
+    return sorted(path.parent.name for path in (home.folder / "studies").glob(f"*/{HELD}"))
+
+
+def let_go(home: OwnerHome, study: str) -> None:
+    """The ledger has charged it now."""
+    (home.study(study) / HELD).unlink(missing_ok=True)
+
+
+def give_back(home: OwnerHome, study: str) -> bool:
+    """The study ended, or we withdrew, before our key left: destroy the key and the part. True if ε was held.
+
+    The key goes first. From then on nobody can ever read what the aggregator may still have.
+    """
+    folder = home.study(study)
+    if not (folder / HELD).exists() or (folder / KEY).exists():
+        return False
+    for path in [folder / SECRET, *sorted(folder.glob("chunk-*.parquet")), folder / "manifest.json"]:
+        path.unlink(missing_ok=True)
+    ledger = json.loads((folder / HELD).read_bytes())["ledger"] or home.default_ledger
+    if Path(ledger).exists():
+        with Ledger.open(ledger) as opened:
+            opened.give_back(study)
+    (folder / HELD).unlink()
+    home.journal.note("given back", study=study, reason="the part was never readable by others")
+    return True
+
+
+def hold_in_ledger(home: OwnerHome) -> None:
+    """Earlier versions kept the held ε in the study's folder alone: enter it where everybody counts it."""
+    for study in held_studies(home):
+        path = home.study(study) / HELD
+        content = json.loads(path.read_bytes())
+        if "event" in content:
+            hold(home, study, Path(content["ledger"]), purpose_of_event(content["event"]))
 
 
 # Send the finished bytes, as often as needed; fetch the joined release and check it.

@@ -146,6 +146,7 @@ def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
 
 _SETTINGS, _SESSION, _LOCK, _STEP = "owner.json", "session", "agent.lock", "step.lock"
 JOURNAL, LEDGER, _TLS_CLIENT, _TLS_NEXT = "journal.sqlite", "ledger.sqlite", "tls-client.pem", "tls-next.pem"
+KEY = "part-key.json"  # in the folder of a study: what opens our part, once it may leave
 _SESSIONS = 20
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
