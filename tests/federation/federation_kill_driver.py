@@ -39,6 +39,7 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.storage import parties, studies
 from coterie.publication.ledger import Charge, Ledger, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staged_files import StagedFile
@@ -63,16 +64,15 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "write_whole"),
     (receiving, "seal"),
     (receiving, "part_key"),
-    (receiving, "keep_part_key"),
-    (tending, "begin_opening"),
-    (receiving, "move_contribution"),
+    (studies, "keep_part_key"),
+    (studies, "begin_opening"),
+    (studies, "move_contribution"),
     (receiving, "group_key"),
     (receiving, "give_parcel"),
-    (receiving, "keep_parcel"),
-    (tending, "move_study"),
-    (tending, "move_contribution"),
+    (parties, "keep_parcel"),
+    (studies, "move_study"),
     (tending, "_move"),
-    (tending, "forget_secrets_of_ended"),
+    (studies, "forget_secrets_of_ended"),
     (assembly, "_write"),
     (assembly, "certify"),
     (assembly, "put_file"),

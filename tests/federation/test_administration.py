@@ -14,7 +14,7 @@ from federation_world import Look, people
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.errors import FederationError, InvitationSpent, NotAccepted
 from coterie.federation.owner.client import Suspended
-from coterie.federation.secrets.keys import pinned_context
+from coterie.federation.secrets.tls import pinned_context
 
 
 def test_suspend_resume_remove(shared: Any, coterie: Any) -> None:

@@ -26,7 +26,7 @@ from coterie.federation.documents.certificate import (
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import computing
-from coterie.federation.secrets.keys import pinned_context
+from coterie.federation.secrets.tls import pinned_context
 from coterie.methods import all_methods
 from coterie.promise.certificate import CertifiedPromise
 from coterie.publication.ledger import Ledger

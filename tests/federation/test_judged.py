@@ -17,7 +17,8 @@ from coterie.federation.documents.signed import canonical
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.blinding import normalised, pseudonyms
-from coterie.federation.secrets.keys import SEALING, SIGNING, pinned_context
+from coterie.federation.secrets.keys import SEALING, SIGNING
+from coterie.federation.secrets.tls import pinned_context
 
 
 def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: Any) -> None:

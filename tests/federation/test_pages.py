@@ -13,7 +13,7 @@ import pytest
 from federation_world import Look, people, until
 
 from coterie.federation.owner.approval_page import approval_page
-from coterie.federation.secrets.keys import pinned_context
+from coterie.federation.secrets.tls import pinned_context
 
 
 @pytest.fixture(scope="module")

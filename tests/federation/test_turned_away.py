@@ -15,7 +15,8 @@ from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment
 from coterie.federation.errors import Conflict, InvitationSpent, NotAccepted, ProtocolMismatch
 from coterie.federation.owner.client import AnswerFault, Client
-from coterie.federation.secrets.keys import Keys, pinned_context
+from coterie.federation.secrets.keys import Keys
+from coterie.federation.secrets.tls import pinned_context
 from coterie.federation.storage.parties import owner_by_name
 
 LOOK = "/v1/desired?after=&wait=0"

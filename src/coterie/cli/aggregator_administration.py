@@ -15,16 +15,7 @@ from typer import Argument, Option
 
 from coterie.cli.options import AsJson
 from coterie.cli.output import say, table_of
-from coterie.federation.aggregator.administration import (
-    cancel_invitations,
-    listed_invitations,
-    listed_owners,
-    remove,
-    rotate_tls,
-    rotate_token,
-    suspend,
-    use_next_tls,
-)
+from coterie.federation.aggregator import administration
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.backup import backup_aggregator, restore_aggregator
 from coterie.federation.secrets.keys import fingerprint
@@ -57,7 +48,7 @@ def list_command(folder: Folder, database: Database = None, as_json: AsJson = Fa
     Example: coterie aggregator owners list ./aggregator
     """
     with connected(folder, database, write=False) as connection:
-        found = listed_owners(connection)
+        found = administration.listed_owners(connection)
     rows = ((escape(o["owner"]), o["state"], o["fingerprint"], o["enrolled"], o["seen"] or "") for o in found)
     headings = ("owner", "state", "fingerprint", "enrolled", "last seen")
     say({"owners": found}, table_of(rows, headings), as_json=as_json)
@@ -77,14 +68,16 @@ def _about_an_owner(name: str, state: str, do: Callable[[Connection, str], None]
 _about_an_owner(
     "suspend",
     "suspended",
-    partial(suspend, suspended=True),
+    partial(administration.suspend, suspended=True),
     "Answer this owner 403 until it is resumed. It keeps its identity, its place in studies, and waits.",
 )
-_about_an_owner("resume", "active", partial(suspend, suspended=False), "Let a suspended owner in again.")
+_about_an_owner(
+    "resume", "active", partial(administration.suspend, suspended=False), "Let a suspended owner in again."
+)
 _about_an_owner(
     "remove",
     "removed",
-    remove,
+    administration.remove,
     "End an owner's key, as if it had left. It withdraws from what it has not delivered; its name can be invited again.",
 )
 
@@ -96,7 +89,7 @@ def list_invitations_command(folder: Folder, database: Database = None, as_json:
     Example: coterie aggregator invitations list ./aggregator
     """
     with connected(folder, database, write=False) as connection:
-        found = listed_invitations(connection)
+        found = administration.listed_invitations(connection)
     rows = ((escape(i["owner"]), i["expires"], "expired" if i["expired"] else "open") for i in found)
     say({"invitations": found}, table_of(rows, ("owner", "expires", "state")), as_json=as_json)
 
@@ -115,7 +108,7 @@ def cancel_invitations_command(
     Example: coterie aggregator invitations cancel ./aggregator hospital-a
     """
     with connected(folder, database) as connection:
-        count = cancel_invitations(connection, owner)
+        count = administration.cancel_invitations(connection, owner)
     say({"cancelled": count}, f"Cancelled {count}.", as_json=as_json)
 
 
@@ -126,7 +119,7 @@ def token_command(folder: Folder, database: Database = None, as_json: AsJson = F
     Example: coterie aggregator rotate token ./aggregator
     """
     with connected(folder, database) as connection:
-        token = rotate_token(connection, "rotated")
+        token = administration.rotate_token(connection, "rotated")
     told = f"The new token is [bold]{escape(token)}[/]. It is shown only now."
     say({"status_token": token}, told, as_json=as_json)
 
@@ -162,7 +155,7 @@ def tls_command(
     Example: coterie aggregator rotate tls ./aggregator
     """
     with closing(Aggregator.open(folder, database)) as aggregator:
-        (use_next_tls if use else rotate_tls)(aggregator)
+        (administration.use_next_tls if use else administration.rotate_tls)(aggregator)
     announced = "Announced. When every owner has been seen since (`owners list`), run this again with --use."
     told = "In place. Start `coterie aggregator serve` anew." if use else announced
     say({"state": "in use" if use else "announced"}, told, as_json=as_json)

@@ -34,7 +34,7 @@ from coterie.federation.aggregator.home import Aggregator, Complaints, Fault
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.aggregator.service import Service
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import NO_ROOM
 from coterie.federation.storage.studies import stages
 

@@ -28,32 +28,8 @@ from coterie.federation.documents.states import SHOWN, STUDY, ContributionState,
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import require_sound
+from coterie.federation.storage import parties, studies
 from coterie.federation.storage.database import chunks
-from coterie.federation.storage.parties import (
-    Owner,
-    begin_witness,
-    change_keys,
-    keep_parcel,
-    leave,
-    owner_by_name,
-    parcel_text,
-    step_complete,
-)
-from coterie.federation.storage.studies import (
-    Contribution,
-    StudyRow,
-    close_contribution,
-    contribution,
-    contributions_by,
-    keep_part_key,
-    known_study,
-    may_withdraw,
-    move_contribution,
-    move_study,
-    set_group_key,
-    study_row,
-    withdraw_all,
-)
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
@@ -62,7 +38,7 @@ _LOOK, _ASK = "Look at its present state.", "Send what the protocol describes."
 D = TypeVar("D", bound=OfOwner)
 
 
-def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+def answer(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """Approve (which attributes, whether the people are nowhere else) or refuse (why).
 
     Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating it changes nothing.
@@ -81,11 +57,11 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
                 raise FederationError("From protocol 2 on, and only there, an approval has a promise.", _ASK)
             if opened.promise is not None:
                 require_no_stronger(row.study, owner.name, opened.promise)
-        move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
+        studies.move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
     return {"state": state.value}
 
 
-def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+def group_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """The lead owner's key for the pseudonyms, sealed to each other owner."""
     signed = signed_from(body)
     with _moving(aggregator, owner, study) as (connection, row, _):
@@ -98,7 +74,7 @@ def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> 
         if key.study != study or sorted(entry.owner for entry in key.sealed) != expected:
             raise FederationError("The group key is not sealed to each other owner exactly once.", _ASK)
         _require_open(row)
-        set_group_key(connection, study, owner.name, signed)
+        studies.set_group_key(connection, study, owner.name, signed)
     return {"state": "kept"}
 
 
@@ -106,7 +82,7 @@ class ProgressReport(Document):
     state: ContributionState
 
 
-def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+def progress(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """RESERVED, COMPUTED or WITHDRAWN."""
     state = validated(ProgressReport, parsed(body), "report").state
     if state not in (_C.RESERVED, _C.COMPUTED, _C.WITHDRAWN):
@@ -116,13 +92,13 @@ def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
             return {"state": state.value}
         if state is not _C.WITHDRAWN:
             require_collecting(row)
-        elif not may_withdraw(row, mine):
+        elif not studies.may_withdraw(row, mine):
             raise Conflict(f"A contribution that is {mine.state} cannot be taken back any more.", _LOOK)
-        move_contribution(connection, mine, state)
+        studies.move_contribution(connection, mine, state)
     return {"state": state.value}
 
 
-def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
+def manifest(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, object]:
     """Which chunks will come; answers which are missing."""
     signed, opened = _said(aggregator, owner, body, study, "manifest", Manifest)
     with _moving(aggregator, owner, study) as (connection, row, mine):
@@ -134,12 +110,14 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
             # Also unpacked and joined: before anybody is charged for a study that this disk could never hold.
             unpacked = opened.rows * row_bytes(row.study.asked_of(owner.name))
             require_room(aggregator.folder, max(sum(chunk.size for chunk in opened.chunks), unpacked))
-            move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
+            studies.move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
         missing = _missing(connection, mine, len(opened.chunks))
     return {"missing": [] if mine.receipt else missing}
 
 
-def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number: int) -> dict[str, object]:
+def chunk(
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, number: int
+) -> dict[str, object]:
     """One chunk; sending it again changes nothing."""
     row, mine = _seen(aggregator, owner, study)
     if mine.state is not _C.UPLOADING:
@@ -163,7 +141,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
     return {"number": number}
 
 
-def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
+def seal(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, object]:
     """Verify all chunks; answers with a signed receipt. From protocol 3 on with a signed delivery, before without a body."""
     row, mine = _seen(aggregator, owner, study)
     if mine.receipt is not None:
@@ -194,11 +172,11 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
     with _moving(aggregator, owner, study) as (connection, current, _):
         if current.opening is not None:
             raise Conflict("The others have begun to open their parts; this one came too late.", _LOOK)
-        move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
+        studies.move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
     return signed.content()
 
 
-def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+def part_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """What opens a sealed part, when all owners have delivered."""  # until then nobody needs it, and it costs ε
     signed, opened = _said(aggregator, owner, body, study, "part key", PartKey)
     with _moving(aggregator, owner, study) as (connection, row, mine):
@@ -207,11 +185,11 @@ def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
         if opened.manifest != _manifest_digest(mine):
             raise FederationError("The key is about another manifest.", _ASK)
         if mine.state is _C.DELIVERED:
-            keep_part_key(connection, mine, signed)
+            studies.keep_part_key(connection, mine, signed)
     return {"state": "kept"}
 
 
-def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
+def released(aggregator: Aggregator, owner: parties.Owner, study: str) -> studies.StudyRow:
     """Step 8: owners get a copy. Only owners who were asked, and only when it is out."""
     row, _ = _seen(aggregator, owner, study)
     if row.state is not StudyState.RELEASED:
@@ -219,12 +197,12 @@ def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     return row
 
 
-def certificate(aggregator: Aggregator, owner: Owner, study: str) -> dict[str, object]:
+def certificate(aggregator: Aggregator, owner: parties.Owner, study: str) -> dict[str, object]:
     """The certificate of the joined release, signed by the aggregator."""
     return signed_from(released(aggregator, owner, study).certificate or "").content()
 
 
-def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
+def released_before(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """The certificate of a release that the aggregator has forgotten, by a restore: the study ends."""
     signed = signed_from(body)
     with _moving(aggregator, owner, study) as (connection, row, _):
@@ -232,44 +210,48 @@ def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: st
             raise FederationError("The certificate is about another study.", _ASK)
         require_collecting(row)
         reason = "it was released before this aggregator was restored from a backup; owners hold the release"
-        move_study(connection, row, StudyState.FAILED, reason=reason)
+        studies.move_study(connection, row, StudyState.FAILED, reason=reason)
     return {"state": StudyState.FAILED.value}
 
 
-def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
+def closed(aggregator: Aggregator, owner: parties.Owner, _: bytes, study: str) -> dict[str, str]:
     """The owner knows how the study ended and holds its copy: `desired` leaves it out from now on."""
     with _moving(aggregator, owner, study) as (connection, row, mine):
         if STUDY[row.state]:
             raise Conflict(f"The study is {row.state}; it has not ended.", _LOOK)
-        close_contribution(connection, mine)
+        studies.close_contribution(connection, mine)
     return {"state": row.state.value}
 
 
-def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+def own_part(
+    connection: Connection, owner: parties.Owner, study: str
+) -> tuple[studies.StudyRow, studies.Contribution]:
     """A study that this owner is in; for all others it does not exist."""
-    row = study_row(connection, study)
-    mine = contribution(connection, study, owner.id)
+    row = studies.study_row(connection, study)
+    mine = studies.contribution(connection, study, owner.id)
     if row is None or mine is None or row.state is StudyState.DRAFT:
         raise Fault(404, "not found", "There is no such study for you.")
     return row, mine
 
 
-def _seen(aggregator: Aggregator, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+def _seen(
+    aggregator: Aggregator, owner: parties.Owner, study: str
+) -> tuple[studies.StudyRow, studies.Contribution]:
     with aggregator.database.reading() as connection:
         return own_part(connection, owner, study)
 
 
 @contextmanager
 def _moving(
-    aggregator: Aggregator, owner: Owner, study: str
-) -> Iterator[tuple[Connection, StudyRow, Contribution]]:
+    aggregator: Aggregator, owner: parties.Owner, study: str
+) -> Iterator[tuple[Connection, studies.StudyRow, studies.Contribution]]:
     """The study and this owner's part in it, in one transaction."""
     with aggregator.database.writing() as connection:
         yield connection, *own_part(connection, owner, study)
 
 
 def _said(
-    aggregator: Aggregator, owner: Owner, body: bytes, study: str, kind: str, model: type[D]
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, kind: str, model: type[D]
 ) -> tuple[Signed, D]:
     """By the owner about its part in this study, with the key that the roster names: its keys may have changed since."""
     row, _ = _seen(aggregator, owner, study)
@@ -280,26 +262,26 @@ def _said(
     return signed, opened
 
 
-def _manifest_digest(mine: Contribution) -> str:
+def _manifest_digest(mine: studies.Contribution) -> str:
     assert mine.manifest is not None
     return sha256(signed_from(mine.manifest).canonical())
 
 
-def _require_open(row: StudyRow) -> None:
+def _require_open(row: studies.StudyRow) -> None:
     if row.state not in SHOWN - {StudyState.ASSEMBLING, StudyState.RELEASED}:
         raise Conflict(f"The study is {row.state}.", _LOOK)
 
 
-def require_collecting(row: StudyRow) -> None:
+def require_collecting(row: studies.StudyRow) -> None:
     if row.state is not StudyState.COLLECTING:
         raise Conflict(f"The study is {row.state}; it does not collect.", _LOOK)
 
 
-def _there(mine: Contribution) -> Select[int]:
+def _there(mine: studies.Contribution) -> Select[int]:
     return select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
 
 
-def _missing(connection: Connection, mine: Contribution, count: int) -> list[int]:
+def _missing(connection: Connection, mine: studies.Contribution, count: int) -> list[int]:
     there = set(connection.execute(_there(mine)).scalars())
     return [number for number in range(count) if number not in there]
 
@@ -308,23 +290,23 @@ class RecoveryReport(Document):
     diary: Annotated[str, Field(max_length=100)]
 
 
-def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+def recovered(aggregator: Aggregator, owner: parties.Owner, body: bytes) -> dict[str, str]:
     """After a restore: the owner has charged again what was spent, and its diary goes on from here."""
     said = validated(RecoveryReport, parsed(body), "report")
     with aggregator.database.writing() as connection:
-        begin_witness(connection, owner, said.diary)
+        parties.begin_witness(connection, owner, said.diary)
     return {"state": "kept"}
 
 
-def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
+def spent(aggregator: Aggregator, owner: parties.Owner) -> dict[str, object]:
     """Studies for which this owner's part could be read: they are spent.
 
     Parts that were accepted, rejected after a look, or delivered under a protocol without seals.
     """
     with aggregator.database.reading() as connection:
         found = []
-        for mine in contributions_by(connection, owner.id, closed=True):
-            row = known_study(connection, mine.study)
+        for mine in studies.contributions_by(connection, owner.id, closed=True):
+            row = studies.known_study(connection, mine.study)
             read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
             if mine.manifest is not None and (read or not row.study.sealed):
                 proof = signed_from(mine.manifest).content()  # in the owner's own hand
@@ -332,7 +314,7 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
     return {"studies": found}
 
 
-def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+def new_keys(aggregator: Aggregator, owner: parties.Owner, body: bytes) -> dict[str, str]:
     """New keys of this owner, signed with them; the request is signed with the old ones.
 
     From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one.
@@ -343,15 +325,15 @@ def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str
     if said.new != signed.key or said.old != owner.key:
         raise FederationError("The new keys are not signed by themselves, or not this owner's.", _ASK)
     with aggregator.database.writing() as connection:
-        change_keys(connection, owner, said.new, said.sealing_key)
+        parties.change_keys(connection, owner, said.new, said.sealing_key)
     return {"owner": owner.name, "key": said.new}
 
 
-def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
+def leave_all(aggregator: Aggregator, owner: parties.Owner, _: bytes) -> dict[str, str]:
     """Withdraw from everything that is not delivered; this key is not accepted again."""
     with aggregator.database.writing() as connection:
-        withdraw_all(connection, owner.id)
-        leave(connection, owner)
+        studies.withdraw_all(connection, owner.id)
+        parties.leave(connection, owner)
     return {"owner": owner.name, "state": "left"}
 
 
@@ -361,38 +343,40 @@ _EXCHANGING = (ContributionState.APPROVED, ContributionState.RESERVED)
 
 
 def give_parcel(
-    aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: ExchangeStep, number: int
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
     """Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing."""
     signed, parcel = _said(aggregator, owner, body, study, "parcel", Parcel)
     with aggregator.database.writing() as connection:
-        row, contribution = _blinded_part(connection, owner, study)
+        row, mine = _blinded_part(connection, owner, study)
         expected = (row.study.other(owner.name).owner, step, number)
         if (parcel.to, parcel.step, parcel.number) != expected or number >= parcel.count:
             raise FederationError("The parcel is for another owner, step or place.", _ASK)
         require_collecting(row)
-        if contribution.state not in _EXCHANGING:
-            raise Conflict(f"A contribution that is {contribution.state} exchanges nothing.", _LOOK)
-        keep_parcel(connection, owner.id, signed, parcel)
+        if mine.state not in _EXCHANGING:
+            raise Conflict(f"A contribution that is {mine.state} exchanges nothing.", _LOOK)
+        parties.keep_parcel(connection, owner.id, signed, parcel)
     return {"step": step.value, "number": number}
 
 
 def take_parcel(
-    aggregator: Aggregator, owner: Owner, study: str, step: ExchangeStep, number: int
+    aggregator: Aggregator, owner: parties.Owner, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
     """A parcel that the other owner of a blinded study sent."""
     with aggregator.database.reading() as connection:
         row, _ = _blinded_part(connection, owner, study)
-        if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
+        if step is ExchangeStep.RETURNED and not parties.step_complete(connection, study, owner.id, step):
             raise Conflict("Each owner gets what comes back when both have sent theirs.", _LOOK)
-        other = owner_by_name(connection, row.study.other(owner.name).owner)
-        text = parcel_text(connection, study, other.id, step, number) if other else None
+        other = parties.owner_by_name(connection, row.study.other(owner.name).owner)
+        text = parties.parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
         raise Fault(404, "not found", "The other owner has sent no such parcel.")
     return signed_from(text).content()
 
 
-def _blinded_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+def _blinded_part(
+    connection: Connection, owner: parties.Owner, study: str
+) -> tuple[studies.StudyRow, studies.Contribution]:
     row, mine = own_part(connection, owner, study)
     if not row.study.blinded:
         raise Conflict("The owners of this study exchange no parcels.", _LOOK)

@@ -20,13 +20,6 @@ from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, s
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
 from coterie.federation.documents.signed import Signed, parsed, validated
-from coterie.federation.documents.wire import (
-    LARGEST_CHUNK,
-    LARGEST_DOCUMENT,
-    LARGEST_ENROLMENT,
-    MOST_CHUNKS,
-    MOST_PARCELS,
-)
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.parties import enrol, invited
 
@@ -67,12 +60,12 @@ _JSON, _BYTES, _PARQUET = "application/json", "application/octet-stream", "appli
 _USUAL = (401, 403, 404, 408, 409, 413, 422, 426, 429)
 _OF_OWNER = (401, 403, 409, 413, 422, 426)
 _RELEASED = (401, 404, 409, 422, 426)
-_CHUNK = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
+_CHUNK = {"type": "string", "format": "binary", "maxLength": wire.LARGEST_CHUNK}
 
 router = APIRouter(prefix="/v1")
 Serving = Annotated[Service, Depends(service_of)]
 StudyPath = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
-ParcelNumber = Annotated[int, Path(ge=0, lt=MOST_PARCELS)]
+ParcelNumber = Annotated[int, Path(ge=0, lt=wire.MOST_PARCELS)]
 Route = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -119,7 +112,7 @@ async def protocol(request: Request, service: Serving) -> Response:
     body=Enrolment,
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
-    key, content = await service.enrolling(request, LARGEST_ENROLMENT)
+    key, content = await service.enrolling(request, wire.LARGEST_ENROLMENT)
     form = validated(Enrolment, parsed(content), "enrolment")
     if form.key != key:
         raise Fault(401, "unauthorised", NO_DETAIL)
@@ -190,7 +183,7 @@ def _study(study: StudyPath) -> tuple[str]:
     return (study,)
 
 
-def _chunk(study: StudyPath, number: Annotated[int, Path(ge=0, lt=MOST_CHUNKS)]) -> tuple[str, int]:
+def _chunk(study: StudyPath, number: Annotated[int, Path(ge=0, lt=wire.MOST_CHUNKS)]) -> tuple[str, int]:
     return study, number
 
 
@@ -236,10 +229,10 @@ def _asks(place: str, do: Callable[..., Any], of: Named, codes: tuple[int, ...])
 
 
 _PART, _PARCEL = "/studies/{study}", "/studies/{study}/parcels/{step}/{number}"
-_DOCUMENT: dict[str, Any] = {"body": Signed, "limit": LARGEST_DOCUMENT}
-_REPORT: dict[str, Any] = {"body": ProgressReport, "limit": LARGEST_ENROLMENT}
-_BYTES_OF_CHUNK: dict[str, Any] = {"body": _CHUNK, "limit": LARGEST_CHUNK}
-_RARE: dict[str, Any] = {"limit": LARGEST_ENROLMENT, "rare": True}
+_DOCUMENT: dict[str, Any] = {"body": Signed, "limit": wire.LARGEST_DOCUMENT}
+_REPORT: dict[str, Any] = {"body": ProgressReport, "limit": wire.LARGEST_ENROLMENT}
+_BYTES_OF_CHUNK: dict[str, Any] = {"body": _CHUNK, "limit": wire.LARGEST_CHUNK}
+_RARE: dict[str, Any] = {"limit": wire.LARGEST_ENROLMENT, "rare": True}
 _acts(f"POST {_PART}/answer", receiving.answer, _study, **_DOCUMENT, stirs=True)
 _acts(f"PUT {_PART}/group-key", receiving.group_key, _study, **_DOCUMENT, stirs=True)
 _acts(f"PUT {_PARCEL}", receiving.give_parcel, _parcel, **_DOCUMENT)
@@ -250,7 +243,7 @@ _acts(f"PUT {_PART}/chunks/{{number}}", receiving.chunk, _chunk, (*_USUAL, 507),
 _acts(f"POST {_PART}/seal", receiving.seal, _study, **_DOCUMENT, stirs=True)
 _acts(f"PUT {_PART}/part-key", receiving.part_key, _study, **_DOCUMENT, stirs=True)
 _asks(f"GET {_PART}/certificate", receiving.certificate, _study, _RELEASED)
-_acts(f"PUT {_PART}/released", receiving.released_before, _study, body=Signed, limit=LARGEST_CHUNK)
+_acts(f"PUT {_PART}/released", receiving.released_before, _study, body=Signed, limit=wire.LARGEST_CHUNK)
 _acts("POST /keys", receiving.new_keys, _whole, _OF_OWNER, body=Signed, **_RARE)
 _acts(f"POST {_PART}/closed", receiving.closed, _study, stirs=True)
 _asks("GET /spent", receiving.spent, _whole, (401, 403, 426))

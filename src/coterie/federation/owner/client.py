@@ -28,13 +28,11 @@ from coterie.federation.errors import (
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.keys import (
     Keys,
-    authority_context,
     next_keys,
-    pinned_context,
-    show_certificate,
     use_next_keys,
     verify,
 )
+from coterie.federation.secrets.tls import authority_context, pinned_context, show_certificate
 
 _LARGEST_ANSWER = 64 * 1024 * 1024  # what is wanted of an owner, with all studies and their rosters
 _PATIENCE = httpx.Timeout(20.0, read=60.0)

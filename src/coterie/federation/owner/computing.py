@@ -39,7 +39,7 @@ from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.home import KEY, OwnerHome
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.federation.secrets.blinding import COLUMN, Pseudonyms
-from coterie.federation.secrets.keys import as_text, keep_private, new_part_key, seal_chunk
+from coterie.federation.secrets.keys import as_text, keep_private, new_key, seal_chunk
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger, Purpose, ReleaseState
@@ -172,7 +172,7 @@ def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms |
     certificate = sign(
         release.certify(Digest(over="canonical table", value=table_digest(plain))), home.signing_file
     )
-    pieces, key = list(packed(sent)), new_part_key()
+    pieces, key = list(packed(sent)), new_key()
     if study.sealed:
         pieces = [_sealed(*piece, key, study.id, number) for number, piece in enumerate(pieces)]
     manifest = Manifest(
