@@ -33,7 +33,7 @@ from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
-from coterie.federation.owner import computing, exchange
+from coterie.federation.owner import contribution, exchange
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchange import Exchange
@@ -49,11 +49,11 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (Storage, "append"),
     (Charge, "ready"),
     (StagedFile, "publish"),
-    (computing, "_made"),
+    (contribution, "_made"),
     (Journal, "decide"),
-    (computing, "keep_private"),
+    (contribution, "keep_private"),
     (exchange, "keep_private"),
-    (computing, "let_go"),
+    (contribution, "let_go"),
     (Exchange, "_send"),
 ]
 AGGREGATOR_POINTS: list[tuple[Any, str]] = [
@@ -121,7 +121,7 @@ class Sweep:
         self.server = 0
         self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
-        computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
+        contribution.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
         exchange.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 

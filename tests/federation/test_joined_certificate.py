@@ -13,7 +13,7 @@ from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import Untrusted
-from coterie.federation.owner import computing
+from coterie.federation.owner import contribution
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def released(shared: Any) -> tuple[Any, Any, Path]:
         for home in homes:
             Look(shared, home).once()
         assert shared.shown(study)["state"] != "FAILED", shared.shown(study)
-        return all(computing.copied(home, study.id) for home in homes)
+        return all(contribution.copied(home, study.id) for home in homes)
 
     until(copied, "both copies")
     return study, homes[0], homes[0].study(study.id)
@@ -138,7 +138,7 @@ def test_even_the_aggregator_cannot_embellish_it(
 
     before = (folder / "release.certificate.json").read_bytes()
     with pytest.raises(Untrusted):
-        computing.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
+        contribution.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
     assert (folder / "release.certificate.json").read_bytes() == before
 
 
@@ -151,4 +151,4 @@ def test_another_studys_certificate_is_not_taken(shared: Any, released: Any) -> 
             return signed.content()
 
     with pytest.raises(CoterieError, match="another study"):
-        computing.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]
+        contribution.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]

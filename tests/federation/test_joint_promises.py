@@ -25,7 +25,7 @@ from coterie.federation.documents.certificate import (
 )
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
-from coterie.federation.owner import computing
+from coterie.federation.owner import contribution
 from coterie.federation.secrets.tls import pinned_context
 from coterie.methods import all_methods
 from coterie.promise.certificate import CertifiedPromise
@@ -40,7 +40,7 @@ def finish(world: Any, homes: list[Any], study: Any) -> None:
         for home in homes:
             Look(world, home).once()
         assert world.shown(study)["state"] != "FAILED", world.shown(study)
-        return all(computing.copied(home, study.id) for home in homes)
+        return all(contribution.copied(home, study.id) for home in homes)
 
     until(copied, "all copies")
 

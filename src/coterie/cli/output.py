@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from rich import box
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
@@ -39,6 +40,10 @@ STATUS_STYLE = {
     "refuted": "bold #D55E00",
     "none": "dim",
 }
+
+
+# A table with one line below its headings.
+PLAIN: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

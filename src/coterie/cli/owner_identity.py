@@ -16,7 +16,7 @@ from coterie.cli.options import AsJson
 from coterie.cli.output import say
 from coterie.federation.backup import backup_owner, restore_owner
 from coterie.federation.owner.client import Client, rotate_keys
-from coterie.federation.owner.computing import give_back, held_studies
+from coterie.federation.owner.contribution import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import own_fingerprint, pin_peer
 from coterie.federation.owner.witness import recover

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from rich import box
 from rich.markup import escape
 from typer import Option
 
 import coterie
 from coterie.auditing.disclosure_risk import WARNING
 from coterie.cli.options import AsJson, DataSource, Force, Query, SchemaFile, SourceTable, asked
-from coterie.cli.output import console, note, print_json, table_of, warn
+from coterie.cli.output import PLAIN, console, note, print_json, table_of, warn
 from coterie.publication.staging import stage_bytes
 from coterie.report import risk_page
 
@@ -82,4 +81,4 @@ def risk_command(
 def _show(lines: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
     if lines:
         rows = [tuple(map(escape, line)) for line in lines]
-        console.print(table_of(rows, headings, right=headings[1:], box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)))
+        console.print(table_of(rows, headings, right=headings[1:], **PLAIN))
