@@ -138,7 +138,7 @@ def _number_guess(
             words=variable.value_labels,
             notes=("Every row holds the same number; consider dropping it.",),
         )
-    if whole and labels:
+    if labels:
         listed = _listed(labels, distinct, marks)
         if listed is not None:
             ordered = (
@@ -191,7 +191,9 @@ def _listed(labels: dict[str, str], distinct: Any, marks: tuple[str, ...]) -> tu
         return tuple(labels) if len(labels) > 1 else None
     # Only the ends of a scale have words: 0 = not at all, 10 = completely.
     lower, upper = min(codes), max(codes)
-    inside = lower <= distinct[0] and distinct[-1] <= upper
+    inside = (
+        lower <= distinct[0] and distinct[-1] <= upper and _all_whole(np.array([lower, *distinct, upper]))
+    )
     if inside and len(codes) > 1 and upper - lower <= 10:
         return tuple(filterfalse(marked_by(marks), map(str, range(int(lower), int(upper) + 1))))
     return None

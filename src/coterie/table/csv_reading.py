@@ -244,7 +244,7 @@ def _content(path: Path, dialect: Dialect) -> Content:
         )
     if not start.removeprefix(_UTF8_MARK).strip():
         raise DataError(f"{path} is empty.", "Give a file with a header line and at least one row.")
-    return content
+    return content if _holds(content, b"\n") else bytes(content[:]) + b"\n"  # a header alone
 
 
 def _holds(content: Content, mark: bytes) -> bool:
