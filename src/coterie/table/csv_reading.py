@@ -107,10 +107,7 @@ def _arrow_type(attribute: Attribute | None) -> pa.DataType:
 
 
 def _is_number(attribute: Attribute) -> bool:
-    return attribute.is_protected and attribute.type in (
-        AttributeType.CONTINUOUS,
-        AttributeType.INTEGER,
-    )
+    return attribute.is_protected and attribute.type.has_zero
 
 
 def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
