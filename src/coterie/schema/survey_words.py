@@ -151,16 +151,12 @@ def is_change(words: Sequence[str]) -> bool:
 
 def means_missing(label: str) -> bool:
     """Whether a value label says that there is no answer."""
-    return bool(_MISSING.search(label)) or is_gap(label)
+    return bool(_MISSING.search(label) or re.search(_GAP, label))
 
 
 def are_gaps(texts: pa.Array | pa.ChunkedArray) -> Any:
     """Which of the texts mean 'missing' wherever they stand."""
     return pc.match_substring_regex(texts, _GAP)
-
-
-def is_gap(text: str) -> bool:
-    return re.search(_GAP, text) is not None
 
 
 def is_scale(labels: Sequence[str]) -> bool:
