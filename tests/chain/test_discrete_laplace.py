@@ -12,6 +12,7 @@ import sys
 from fractions import Fraction
 from typing import Any
 
+import numba  # noqa: F401 (until it is loaded, few draws are made one by one)
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -131,9 +130,8 @@ def protect_file(
         promised = promise(
             schema, recipe, drawn.budget, drawn.records, k, sampler(0), drawn.likes, rows=rows, raking=said
         )
-        kept = (
-            partial(_in_ranges_of, table, length, limit // _PIECES) if schema.with_role(Role.KEEP) else None
-        )
+        beside = lambda: _in_ranges(table.kept(), length, limit // _PIECES)  # noqa: E731
+        kept = beside if schema.with_role(Role.KEEP) else None
         return LargeRelease(
             **vars(promised),
             records=drawn.count,
@@ -187,10 +185,6 @@ def _protect(chain: LargeChain, finished: _Finished, sampler: SamplerAt, advance
 
 class _Stopped(Exception):
     """Another group has failed, or somebody has interrupted the run."""
-
-
-def _in_ranges_of(table: StreamedTable, length: int, most: int) -> Iterator[pa.Table]:
-    return _in_ranges(table.kept(), length, most)
 
 
 def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
