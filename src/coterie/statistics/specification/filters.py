@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -258,19 +258,27 @@ def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, 
     A cell of a CSV file is both a text and perhaps a number ("3" is text 3 and number 3), so where a column
     is asked for both, every text is tried with every number: safe, if sometimes too careful.
     """
-    texts: set[str] = set()
-    cuts: set[float] = set()
-    for condition in conditions:
-        if isinstance(condition, Between):
-            cuts |= {end for end in (condition.start, condition.below) if math.isfinite(end)}
-        else:
-            texts |= {value for value in condition.values if isinstance(value, str)}
-            cuts |= {value for value in condition.values if isinstance(value, float)}
-    ordered = sorted(cuts)
-    between = [a / 2 + b / 2 for a, b in itertools.pairwise(ordered)]
-    ends = [ordered[0] - 1.0 - abs(ordered[0]), ordered[-1] + 1.0 + abs(ordered[-1])] if ordered else []
-    numbers = [None, *sorted([*ordered, *between, *ends])]
+    texts = {v for c in conditions if isinstance(c, OneOf) for v in c.values if isinstance(v, str)}
+    cuts = cuts_of(conditions)
+    numbers = [None, *(sorted([*cuts, *around(cuts)]) if cuts else ())]
     return [(text, value) for text in [None, *sorted(texts)] for value in numbers]
+
+
+def cuts_of(conditions: Iterable[Condition]) -> list[float]:
+    """Where the line of numbers is cut, rising: at the ends of ranges, and at numbers that are asked for."""
+    asked = (
+        (c.start, c.below) if isinstance(c, Between) else (v for v in c.values if not isinstance(v, str))
+        for c in conditions
+    )
+    return sorted({end for end in itertools.chain.from_iterable(asked) if math.isfinite(end)})
+
+
+def around(cuts: Sequence[float]) -> list[float]:
+    """A number below all cuts, one between each two, and one above all."""
+    if not cuts:
+        return [0.0]
+    between = [a / 2 + b / 2 for a, b in itertools.pairwise(cuts)]
+    return [cuts[0] - 1.0 - abs(cuts[0]), *between, cuts[-1] + 1.0 + abs(cuts[-1])]
 
 
 def _separated(kind: int, group: frozenset[int]) -> list[int]:
