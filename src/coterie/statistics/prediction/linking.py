@@ -167,6 +167,14 @@ class Links:
                 break
         return [one for one in found if one is not None]
 
+    def apart(self, cells: Sequence[Floats]) -> float:
+        """How far tables differ in what they share and know, at most."""
+        said = (
+            np.array([margin.of(table, cells[table]) for table, known in trust.items() if known])
+            for margin, trust in zip(self.margins, self.trust, strict=True)
+        )
+        return max((float(np.ptp(one, axis=0).max()) for one in said if len(one) > 1), default=0.0)
+
     def bounded(self, cells: Sequence[Floats], ends: Sequence[tuple[Floats, Floats] | None]) -> list[Floats]:
         """One draw of sums: between their limits, with margins that stay the same in all tables."""
         known: list[tuple[SharedMargin, Floats]] = []

@@ -209,6 +209,11 @@ def certify_statistics(made: StatisticsRelease, content: bytes, request: str) ->
             f"The noise says nothing of {shortened(list(made.uninformative), 6)}: every possible value is in the interval. "
             "Raise the budget, or ask for fewer or larger groups."
         )
+    if made.apart:
+        notes.append(
+            "No tables without negative counts were found that agree on all margins: those of overlapping tables of three "
+            f"or more columns differ by up to {made.apart:,.0f} records."
+        )
     notes += [
         f"recoded before anything else: {a.name}: {a.recoded_in_words}"
         for a in specification.schema.attributes

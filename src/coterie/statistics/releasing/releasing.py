@@ -18,6 +18,7 @@ from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.linking import Links
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.releasing.consistency import LEVEL, Replay, possible_range
 from coterie.statistics.releasing.large_tables import ReleasedTable, ReleasedValue, released_tables
@@ -40,6 +41,7 @@ class StatisticsRelease:
     tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
     pilot: Mapping[str, float] | None = None
     uninformative: tuple[str, ...] = ()  # figures whose intervals hold all that is possible
+    apart: float = 0.0  # by how many records tables in a circle differ in what they share
 
     def __getitem__(self, name: str) -> ReleasedValue:
         return next(value for value in self.values if value.name == name)
@@ -84,6 +86,10 @@ def make_release(
     known = [np.where(fit.unseen, np.inf, one[0]) for fit, one in zip(made.fits, cells, strict=True)]
     tables = released_tables(chosen, exact, noise, known, figures)
     scales = _release_scales(design, chosen.budgets)
+
+    def counted(links: Links) -> bool:
+        return links.linked and made.groups[links.tables[0]].counts
+
     nothing = [name for name, interval in bounds.items() if interval == everything[name]]
     return StatisticsRelease(
         chosen,
@@ -95,6 +101,7 @@ def make_release(
         tables,
         pilot,
         tuple(name for name in nothing if name not in shown and name not in large),
+        max((one.apart([cells[t] for t in one.tables]) for one in made.links if counted(one)), default=0.0),
     )
 
 
