@@ -56,11 +56,11 @@ def shared_margins(tables: Sequence[Cells]) -> tuple[SharedMargin, ...]:
     for columns in sorted(wanted, key=lambda chosen: (len(chosen), sorted(chosen))):
         members = [place for place, held in enumerate(sets) if columns <= held]
         if len(members) > 1:
-            found.append(_margin(columns, {place: tables[place] for place in members}))
+            found.append(margin_over(columns, {place: tables[place] for place in members}))
     return tuple(found)
 
 
-def _margin(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedMargin:
+def margin_over(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedMargin:
     along = {place: np.zeros(len(cells), dtype=np.int64) for place, cells in tables.items()}
     for column in sorted(columns):
         classes = _classes(column, tables)

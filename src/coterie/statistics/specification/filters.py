@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.schema.domain import reads_as_number
 
-# Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), and a text that
-# could run into its surroundings is written in quotes. So two different filters, groups or measurements never get the
-# same name.
+# Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), a text that could run
+# into its surroundings in quotes. So two different filters, groups or measurements never get the same name.
 
 _LABEL = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^,]+)""")
 _IN_LABELS = frozenset(',"[]\\')
@@ -199,15 +198,11 @@ def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()
     kinds = {(1 << len(filters)) - 1}
     for column, conditions in conditions_of(filters).items():
         here = [(i, c) for i, chosen in enumerate(filters) for name, c in chosen.conditions if name == column]
-        place = {condition: index for index, condition in enumerate(conditions)}
-        masks = set()
+        refused = set()
         for accepted in atoms(conditions):
-            mask = (1 << len(filters)) - 1
-            for index, condition in here:
-                if not accepted[place[condition]]:
-                    mask &= ~(1 << index)
-            masks.add(mask)
-        kinds = {kind & mask for kind in kinds for mask in masks}
+            no = {c for c, yes in zip(conditions, accepted, strict=True) if not yes}
+            refused.add(sum(1 << i for i in {i for i, condition in here if condition in no}))
+        kinds = {kind & ~bits for kind in kinds for bits in refused}
         if len(kinds) > MOST_KINDS:
             return None
     for group in disjoint:
@@ -266,11 +261,11 @@ def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, 
 
 def cuts_of(conditions: Iterable[Condition]) -> list[float]:
     """Where the line of numbers is cut, rising: at the ends of ranges, and at numbers that are asked for."""
-    asked = (
-        (c.start, c.below) if isinstance(c, Between) else (v for v in c.values if not isinstance(v, str))
-        for c in conditions
-    )
-    return sorted({end for end in itertools.chain.from_iterable(asked) if math.isfinite(end)})
+    found: set[float] = set()
+    for c in conditions:
+        asked = (c.start, c.below) if isinstance(c, Between) else c.values
+        found |= {end for end in asked if isinstance(end, float)}
+    return sorted(filter(math.isfinite, found))
 
 
 def around(cuts: Sequence[float]) -> list[float]:
@@ -286,14 +281,11 @@ def _separated(kind: int, group: frozenset[int]) -> list[int]:
     members = [index for index in group if kind >> index & 1]
     if len(members) < 2:
         return [kind]
-    without = kind
-    for index in members:
-        without &= ~(1 << index)
+    without = kind & ~sum(1 << index for index in members)
     return [without | (1 << index) for index in members]
 
 
 # The cells into which filters cut the records: a product of columns, each cut where some condition changes its answer.
-#
 # All counts and sums that filters ask for are sums over cells, and one record lies in one cell.
 
 MOST_CELLS = 1 << 20
