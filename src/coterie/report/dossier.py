@@ -23,7 +23,7 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Entry, Ledger
 from coterie.publication.publishing import publish_files
-from coterie.publication.severe_audit import recorded, recorded_audits
+from coterie.publication.severe_audit import kept_reason, recorded, recorded_audits
 from coterie.report.dossier_blocks import Dossier
 from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
@@ -85,7 +85,8 @@ def write_dossier(
     public : bool, default False
         Write the public version, which holds no figure from the original data.
     despite : str, optional
-        Why the release goes on despite a severe finding of the audit. Default: the reason in the ledger.
+        Why the release goes on despite a severe finding of the audit. Default: the reason in the ledger,
+        or beside the release.
     output : str or Path, optional
         Path of the two files without their ending. Default: RELEASED.dossier, or RELEASED.public-dossier.
     force : bool, default False
@@ -183,7 +184,9 @@ def compose_dossier(
     folder = beside.absolute().parent
     found = _checked(audit, "audit", folder, digest.value)
     entry, account = _account(ledger, digest.value)
-    reason = despite.strip() if despite and despite.strip() else entry.purpose.despite if entry else ""
+    reason = (despite or "").strip() or (entry.purpose.despite if entry else "")
+    if not reason and not isinstance(file, Certificate):
+        reason = kept_reason(Path(file), digest.value)
     earlier = "" if found is not None else _severe_before(folder, made.method)
     severe = found is not None and found["level"] == Level.SEVERE
     if (severe or earlier) and not reason:
