@@ -31,13 +31,14 @@ from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.documents.wire import now, stamp
-from coterie.federation.owner import client as delivering
+from coterie.federation.owner import contribution
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.owner.peers import entry_fingerprint, pin_peer, unknown_peers
-from coterie.federation.secrets.keys import fingerprint, pinned_context
+from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.secrets.tls import pinned_context
 from coterie.federation.storage.parties import invite, owner_by_name
-from coterie.federation.storage.studies import add_study, all_studies, move_study, study_row
+from coterie.federation.storage.studies import add_study, all_studies, known_study, move_study
 from coterie.publication.ledger import Ledger
 from free_port import free_port
 
@@ -174,15 +175,7 @@ class World:
         return httpx.Client(base_url=self.url, verify=context, timeout=PATIENCE, trust_env=False, **options)
 
     def client(self, home: OwnerHome, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
-        return Client(
-            home.url,
-            home.aggregators[0],
-            home.trusted_tls(),
-            home.keys,
-            session=session,
-            replaces=replaces,
-            succeeded=home.succeed,
-        )
+        return Client.of(home, None, session, replaces)
 
     def give(self, home: OwnerHome, table: pa.Table, **policy: Any) -> Path:
         """The owner's table, and a policy that says yes to it."""
@@ -220,11 +213,9 @@ class World:
             )
             study = study.model_copy(update={"protocol": protocol})
             add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
-            row = study_row(connection, study.id)
-            assert row is not None
             if study.vertical and pinned:
                 self.introduce(study)
-            move_study(connection, row, StudyState.PUBLISHED)
+            move_study(connection, known_study(connection, study.id), StudyState.PUBLISHED)
         return study
 
     def introduce(self, study: Study) -> None:
@@ -283,8 +274,7 @@ class World:
 
         def opening() -> bool:
             with self.aggregator.database.reading() as connection:
-                row = study_row(connection, study.id)
-            return row is not None and row.opening is not None
+                return known_study(connection, study.id).opening is not None
 
         until(opening, "the keys to be asked for")
 
@@ -295,7 +285,7 @@ class World:
             for home in homes:
                 Look(self, home).once()
             assert self.shown(study)["state"] not in ("FAILED", "EXPIRED", "CANCELLED"), self.shown(study)
-            return all(delivering.copied(home, study.id) for home in homes)
+            return all(contribution.copied(home, study.id) for home in homes)
 
         until(copied, "the copies")
 
@@ -306,8 +296,7 @@ class World:
 
     def certificate(self, study: Study) -> FederatedCertificate:
         with self.aggregator.database.reading() as connection:
-            row = study_row(connection, study.id)
-        assert row is not None
+            row = known_study(connection, study.id)
         assert row.certificate is not None
         key = self.aggregator.keys.public
         return signed_from(row.certificate).opened(CERTIFICATE, FederatedCertificate, key=key)

@@ -13,7 +13,7 @@ from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import Untrusted
-from coterie.federation.owner import client as delivering
+from coterie.federation.owner import contribution
 
 
 @pytest.fixture(scope="session")
@@ -131,7 +131,7 @@ def test_even_the_aggregator_cannot_embellish_it(
 
     before = (folder / "release.certificate.json").read_bytes()
     with pytest.raises(Untrusted):
-        delivering.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
+        contribution.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
     assert (folder / "release.certificate.json").read_bytes() == before
 
 
@@ -144,4 +144,4 @@ def test_another_studys_certificate_is_not_taken(shared: Any, released: Any) -> 
             return signed.content()
 
     with pytest.raises(CoterieError, match="another study"):
-        delivering.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]
+        contribution.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]

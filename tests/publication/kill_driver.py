@@ -125,7 +125,7 @@ class Owner(Way):
         from coterie.federation.documents.signed import signed_from
         from coterie.federation.documents.study import Study
         from coterie.federation.owner.answering import prepare_table
-        from coterie.federation.owner.computing import charged_key, contribute, finished, settle_ledger
+        from coterie.federation.owner.contribution import charged_key, contribute, finished, settle_ledger
         from coterie.federation.owner.home import OwnerHome
         from coterie.federation.owner.policy import OwnerSource
 

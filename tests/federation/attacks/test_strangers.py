@@ -23,7 +23,7 @@ from coterie.federation.aggregator.home import Fault
 from coterie.federation.aggregator.service import Authentication, SignedRequest
 from coterie.federation.documents import wire
 from coterie.federation.documents.signed import sha256
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import Keys
 
 STUDY = "0" * 64
