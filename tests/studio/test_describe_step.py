@@ -474,7 +474,7 @@ def test_empty_cells_are_told_before_they_stop_a_release(visit: Visit) -> None:
     for name in ("age", "stay"):
         text += f"  {name}: {{type: integer, role: protect, domain: {{lower: 0, upper: 120}}}}\n"
     project = made_project(visit[1], table, Schema.load(text))
-    found = {"columns": [_column(name, table[name]) for name in table.column_names]}
+    found = {"columns": [_column(name, table[name], {}) for name in table.column_names]}
     (project.folder / "load.json").write_text(
         json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
     )
@@ -518,7 +518,8 @@ def test_marks_of_missing_values_count_as_empty_cells(visit: Visit) -> None:
     table = pa.table({"roof": [1, 2, 9, 9]})
     text = "attributes:\n  roof: {type: categorical, role: protect, missing_marks: [9], categories: {labels: [1, 2]}}\n"
     project = made_project(visit[1], table, Schema.load(text))
-    found = {"columns": [_column("roof", table["roof"])]}
+    found = {"columns": [_column("roof", table["roof"], {"9": "not stated"})]}
+    assert found["columns"][0]["words"] == "not stated 50 %", "a code in words"
     (project.folder / "load.json").write_text(
         json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
     )
