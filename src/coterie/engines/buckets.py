@@ -230,7 +230,9 @@ class BucketRanking:
         self, first: int, labels: Codes, fields: Fields, at: Whole, work: Work, values: Fields
     ) -> None:
         """What `work` makes of some whole clusters, into `values`."""
-        clustering = Clustering(labels, equal_cut(len(labels), self.k), ClusterShape.ranked(self.records, self.k))
+        clustering = Clustering(
+            labels, equal_cut(len(labels), self.k), ClusterShape.ranked(self.records, self.k)
+        )
         piece = Piece(first, clustering, at, dict(zip(self.names, fields, strict=True)))
         for value, found in zip(values, work(piece), strict=True):
             value[at] = found
