@@ -23,7 +23,7 @@ ALL = "all attributes together"
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _GroupPairs:
     """Pairs of groups: people in both, whether the release tells them apart, and the odds that luck would."""
 
     people: Floats
@@ -47,7 +47,7 @@ class _Pairs:
         return float(betainc(hits, tried - hits + 1, self.luck.max())) if hits else 1.0
 
 
-def _pairs(values: Floats, labels: Whole) -> _Pairs:
+def _pairs(values: Floats, labels: Whole) -> _GroupPairs:
     """`labels`: 0, 1, 2 … in the order of the groups; what is left of an odd number is not looked at."""
     groups = int(labels.max()) + 1
     codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
@@ -67,7 +67,7 @@ def _pairs(values: Floats, labels: Whole) -> _Pairs:
     fits = two_values & ((of_low == sizes[first]) | (of_low == sizes[second]))
     ways = np.where(sizes[first] == sizes[second], 2.0, 1.0)
     luck = ways / [float(math.comb(int(n), int(k))) for n, k in zip(people, sizes[first], strict=True)]
-    return _Pairs(people.astype(np.float64), told, np.where(fits, luck, 0.0))
+    return _GroupPairs(people.astype(np.float64), told, np.where(fits, luck, 0.0))
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
@@ -78,7 +78,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     found = {a.name: _pairs(a.released[evidence.places], evidence.rank_groups(a, k)) for a in attributes}
     if len(found) > 1:
         parts = [[getattr(one, name) for one in found.values()] for name in ("people", "told", "luck")]
-        found[ALL] = _Pairs(*map(np.concatenate, parts))
+        found[ALL] = _GroupPairs(*map(np.concatenate, parts))
     name = min(found, key=lambda one: (found[one].p_value, -found[one].share))
     worst, tried = found[name], len(found)
     estimate, baseline = Estimate.exact(worst.share, evidence.people), Estimate.exact(worst.expected)
