@@ -97,9 +97,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         status = Status.CONDITIONAL
         label += f"; only if: {'; '.join(conditions)}"
     used = specification.columns
-    from_data = [
-        a.from_data for a in specification.schema.attributes if a.domain_from_data and a.name in used
-    ]
+    from_data = [a.from_data for a in specification.schema.attributes if a.from_data and a.name in used]
     if from_data:
         status = Status.REFUTED
         label = f"not {model}: {', '.join(from_data)} taken from the data"
