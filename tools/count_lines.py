@@ -49,7 +49,7 @@ def lines_of(text: str) -> Counter[str]:
 def measured(folder: Path = SOURCE) -> dict[str, Counter[str]]:
     """By room: files, and lines of each kind. What stands beside the rooms is one entry."""
     rooms: dict[str, Counter[str]] = {}
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.pyi")]):
         inside = path.relative_to(folder).parts
         room = f"{inside[0]}/" if len(inside) > 1 else "beside the rooms"
         found = rooms.setdefault(room, Counter())

@@ -32,6 +32,38 @@ HOLDS = {
     "hospital-c": ["rent", "commute"],
 }
 BRIDGE = "10.213.77."
+WANTED = ["age", "income", "rent"]
+STUDIES: dict[str, dict[str, Any]] = {
+    "synthetic": {
+        "told": "A study with a proof: each hospital sends synthetic rows of its own people, and they are put together.",
+        "title": "synthetic age, income and rent",
+        "fragmentation": "horizontal",
+        "method": "dp-synthetic",
+        "owners": [*OWNERS],
+    },
+    "horizontal": {
+        "told": "The same by a published method that has no proof: the certificate says so.",
+        "title": "age, income and rent",
+        "fragmentation": "horizontal",
+        "owners": [*OWNERS],
+    },
+    "vertical": {
+        "told": "A vertical study: the same people, each hospital other attributes, joined by pseudonyms.",
+        "title": "one table from three",
+        "fragmentation": "vertical",
+        "owners": HOLDS,
+        "identifier": "person",
+        "lead": "hospital-a",
+    },
+    "blinded-ids": {
+        "told": "Two of them alone, joined by blinded ids: they find their common people, and send only those.",
+        "title": "one table from two",
+        "fragmentation": "vertical",
+        "join": "blinded ids",
+        "owners": {name: HOLDS[name] for name in OWNERS[:2]},
+        "identifier": "person",
+    },
+}
 
 
 class Party:
@@ -88,13 +120,12 @@ def demo(folder: Path, address: str, aggregator: Party, owners: dict[str, Party]
                 folder / f"{name}.log", "owner", "run", "--home", str(folder / name), "--json"
             )
             running.callback(_end, process)
-        _synthetic(folder, place, aggregator)
-        _horizontal(folder, place, aggregator)
-        for name in owners:
-            # The same people everywhere now: another population, another table, other attributes.
-            pq.write_table(people.select(["person", *HOLDS[name]]), folder / name / "people.parquet")
-        _vertical(folder, place, aggregator)
-        _blinded(folder, place, aggregator)
+        for kind, study in STUDIES.items():
+            if kind == "vertical":
+                # The same people everywhere from now on: another population, another table, other attributes.
+                for name in owners:
+                    pq.write_table(people.select(["person", *HOLDS[name]]), folder / name / "people.parquet")
+            _study(folder, place, aggregator, kind, **study)
         for name, party in owners.items():
             _seen_by_owner(folder, name, party)
         _seen_by_aggregator(folder, place)
@@ -150,11 +181,12 @@ def _join(
     (folder / name / "policy.yaml").write_text(yaml.safe_dump(policy, sort_keys=False))
 
 
-def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: Any) -> None:
+def _study(folder: Path, place: Path, aggregator: Party, kind: str, told: str, **content: Any) -> None:
+    say(told)
     described = demo_schema().to_dict()["attributes"]
-    wanted, kind = content.pop("wanted"), content.pop("kind")
+    owners = content["owners"]
+    wanted = WANTED if isinstance(owners, list) else [name for held in owners.values() for name in held]
     spec = {
-        "title": name,
         "method": "idp-ls",
         "epsilon": "1",
         "k": 10,
@@ -178,72 +210,6 @@ def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: A
         print(f"  the aggregator learned: {learned}")
     for note in certificate["notes"]:
         print(f"  note: {note}")
-
-
-def _synthetic(folder: Path, place: Path, aggregator: Party) -> None:
-    say(
-        "A study with a proof: each hospital sends synthetic rows of its own people, and they are put together."
-    )
-    _study(
-        folder,
-        place,
-        aggregator,
-        "synthetic age, income and rent",
-        kind="synthetic",
-        fragmentation="horizontal",
-        method="dp-synthetic",
-        owners=[*OWNERS],
-        wanted=["age", "income", "rent"],
-    )
-
-
-def _horizontal(folder: Path, place: Path, aggregator: Party) -> None:
-    say("The same by a published method that has no proof: the certificate says so.")
-    wanted = ["age", "income", "rent"]
-    _study(
-        folder,
-        place,
-        aggregator,
-        "age, income and rent",
-        kind="horizontal",
-        fragmentation="horizontal",
-        owners=[*OWNERS],
-        wanted=wanted,
-    )
-
-
-def _vertical(folder: Path, place: Path, aggregator: Party) -> None:
-    say("A vertical study: the same people, each hospital other attributes, joined by pseudonyms.")
-    wanted = [name for names in HOLDS.values() for name in names]
-    _study(
-        folder,
-        place,
-        aggregator,
-        "one table from three",
-        kind="vertical",
-        fragmentation="vertical",
-        owners=HOLDS,
-        identifier="person",
-        lead="hospital-a",
-        wanted=wanted,
-    )
-
-
-def _blinded(folder: Path, place: Path, aggregator: Party) -> None:
-    say("Two of them alone, joined by blinded ids: they find their common people, and send only those.")
-    holds = {name: HOLDS[name] for name in OWNERS[:2]}
-    _study(
-        folder,
-        place,
-        aggregator,
-        "one table from two",
-        kind="blinded-ids",
-        fragmentation="vertical",
-        join="blinded ids",
-        owners=holds,
-        identifier="person",
-        wanted=[name for names in holds.values() for name in names],
-    )
 
 
 def _seen_by_owner(folder: Path, name: str, party: Party) -> None:
@@ -292,38 +258,25 @@ def namespaces(stack: ExitStack) -> dict[str, Party] | None:
     """One network per party, joined by a bridge in the aggregator's; None where the system does not allow it."""
     names = {"aggregator": "coterie-hub", **{owner: f"coterie-{owner[-1]}" for owner in OWNERS}}
 
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
+    def ip(words: str) -> None:
+        subprocess.run(["ip", *words.split()], check=True, capture_output=True)
 
     if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("ss"):
         return None
     try:
         for name in names.values():
-            ip("netns", "add", name)
+            ip(f"netns add {name}")
             stack.callback(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
-            ip("-n", name, "link", "set", "lo", "up")
+            ip(f"-n {name} link set lo up")
         hub = names["aggregator"]
-        ip("-n", hub, "link", "add", "br0", "type", "bridge")
-        ip("-n", hub, "addr", "add", f"{BRIDGE}1/24", "dev", "br0")
-        ip("-n", hub, "link", "set", "br0", "up")
+        ip(f"-n {hub} link add br0 type bridge")
+        ip(f"-n {hub} addr add {BRIDGE}1/24 dev br0")
+        ip(f"-n {hub} link set br0 up")
         for number, owner in enumerate(OWNERS, start=2):
-            ip(
-                "-n",
-                hub,
-                "link",
-                "add",
-                f"to{number}",
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "eth0",
-                "netns",
-                names[owner],
-            )
-            ip("-n", hub, "link", "set", f"to{number}", "master", "br0", "up")
-            ip("-n", names[owner], "addr", "add", f"{BRIDGE}{number}/24", "dev", "eth0")
-            ip("-n", names[owner], "link", "set", "eth0", "up")
+            ip(f"-n {hub} link add to{number} type veth peer name eth0 netns {names[owner]}")
+            ip(f"-n {hub} link set to{number} master br0 up")
+            ip(f"-n {names[owner]} addr add {BRIDGE}{number}/24 dev eth0")
+            ip(f"-n {names[owner]} link set eth0 up")
     except subprocess.CalledProcessError as error:
         print(f"(no network namespaces here: {error.stderr.decode().strip()})")
         return None

@@ -178,26 +178,14 @@ def ties() -> None:
     for row in range(12):
         person = int(owner[row])
         for place, name in enumerate(names):
-            x, y = left + place * cell, top + row * tall
-            picture.box(x, y, cell - 3, tall - 4, GROUPS[known[name][row]][0], radius=4)
-            picture.text(
-                x + cell / 2 - 2,
-                y + 25,
-                f"{table[name][row].as_py():,.0f}",
-                size=17,
-                fill=GROUPS[known[name][row]][1],
-                at="middle",
-            )
-            x = right + place * cell
-            picture.box(x, y, cell - 3, tall - 4, GROUPS[known[name][person]][0], radius=4)
-            picture.text(
-                x + cell / 2 - 2,
-                y + 25,
-                f"{shown[name][person]:,.0f}",
-                size=17,
-                fill=GROUPS[known[name][person]][1],
-                at="middle",
-            )
+            for side, whose, value in (
+                (left, row, table[name][row].as_py()),
+                (right, person, shown[name][person]),
+            ):
+                x, y = side + place * cell, top + row * tall
+                back, ink = GROUPS[known[name][whose]]
+                picture.box(x, y, cell - 3, tall - 4, back, radius=4)
+                picture.text(x + cell / 2 - 2, y + 25, f"{value:,.0f}", size=17, fill=ink, at="middle")
         picture.text(left - 10, top + row * tall + 25, str(row + 1), size=16, fill=SOFT, at="end")
         if patterns.count(patterns[person]) == 1:
             picture.line(

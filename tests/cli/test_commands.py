@@ -16,7 +16,7 @@ from pyarrow.csv import write_csv
 from rich.console import Console
 
 import coterie
-from coterie.cli import methods, output
+from coterie.cli import output
 from coterie.cli.app import app
 from coterie.errors import CoterieError
 from coterie.methods import all_methods
@@ -171,7 +171,6 @@ def test_certificate_show_in_words(run: Run, folder: Path, protect_arguments: Ar
 
 def test_methods_fit_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "console", Console(width=80, file=sys.stdout))
-    monkeypatch.setattr(methods, "console", output.console)
     listed = run("methods").out
     assert all(f" {name} " in listed for name in all_methods()), "a name is to be copied"
     assert len(listed.splitlines()) < 80

@@ -7,17 +7,10 @@ from typing import Any
 
 import pytest
 
+from command_line import run_command
 from coterie import Ledger, demo_population, demo_schema
-from coterie.cli import main
 from coterie.publication.staging import StagedTable, stage
 from coterie.table.reading import read_table
-
-
-def coterie(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["coterie", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
 
 
 def arguments(url: str, folder: Path) -> list[object]:
@@ -52,16 +45,16 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.database
-def test_table_to_table_and_verified(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_to_table_and_verified(url: str, tmp_path: Path) -> None:
     prepare(url, tmp_path)
     command = arguments(url, tmp_path)
-    assert coterie(monkeypatch, *command, "--force") == 0
+    assert run_command(*command, "--force").code == 0
     released = read_table(url, table="released")
     assert released.num_rows == 500
     assert "person" not in released.column_names
     verify = ("certificate", "verify", url, tmp_path / "released.json", "--table")
-    assert coterie(monkeypatch, *verify, "released") == 0
-    assert coterie(monkeypatch, *verify, "people") == 7
+    assert run_command(*verify, "released").code == 0
+    assert run_command(*verify, "people").code == 7
 
 
 @pytest.mark.database
@@ -76,22 +69,21 @@ def test_a_release_that_could_not_get_its_name_is_finished_by_the_same_command(
 
     with monkeypatch.context() as broken:
         broken.setattr(StagedTable, "publish", fails)
-        assert coterie(broken, *command) == 8
+        assert run_command(*command).code == 8
     charged = Ledger.inspect(tmp_path / "ledger.sqlite").balance("people").spent
     assert charged == 1
-    assert coterie(monkeypatch, *command) == 0
+    assert run_command(*command).code == 0
     assert Ledger.inspect(tmp_path / "ledger.sqlite").balance("people").spent == 1
     verify = ("certificate", "verify", url, tmp_path / "released.json", "--table", "released")
-    assert coterie(monkeypatch, *verify) == 0
+    assert run_command(*verify).code == 0
 
 
-def test_a_database_needs_a_place_for_the_certificate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_database_needs_a_place_for_the_certificate(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'data.db'}"
     prepare(url, tmp_path)
     command = [
         part for part in arguments(url, tmp_path) if part not in ("--certificate", tmp_path / "released.json")
     ]
-    assert coterie(monkeypatch, *command) == 5
-    assert "--certificate" in capsys.readouterr().err
+    refused = run_command(*command)
+    assert refused.code == 5
+    assert "--certificate" in refused.err

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from command_line import run_command
 from coterie import Certificate, Ledger, Schema, protect
-from coterie.cli import main
 from coterie.errors import CertificateError, OutputError, ParameterError, SchemaError
 from coterie.promise.signing import check_signature, make_key, sign
 from coterie.publication.publishing import Destination, publish_uncharged
@@ -26,13 +26,6 @@ SCHEMA = {
     }
 }
 TABLE = pa.table({"x": np.linspace(0, 100, 20), "y": np.linspace(10, 0, 20)})
-
-
-def coterie(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["coterie", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def command(url: str, folder: Path, *extra: object) -> list[object]:
 
 
 def test_an_interrupted_release_never_answers_another_request(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people", "--force")
 
@@ -60,20 +53,19 @@ def test_an_interrupted_release_never_answers_another_request(
     with monkeypatch.context() as broken:
         broken.setattr(StagedTable, "publish", dies)
         first = command(database, tmp_path, "--method", "idp-ls", "--epsilon", 1, "--k", 5, *charged)
-        assert coterie(broken, *first) == 8
+        assert run_command(*first).code == 8
     other = command(database, tmp_path, "--method", "laplace", "--epsilon", 2, *charged)
-    assert coterie(monkeypatch, *other) == 8
-    assert "another request" in " ".join(capsys.readouterr().err.split())
-    assert coterie(monkeypatch, *first) == 0
+    refused = run_command(*other)
+    assert refused.code == 8
+    assert "another request" in refused.words
+    assert run_command(*first).code == 0
     assert Ledger.inspect(tmp_path / "ledger").balance("p").individual_spent == 2  # idp-ls: 2ε, once
 
 
-def test_a_query_never_overwrites_what_it_reads(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_never_overwrites_what_it_reads(database: str, tmp_path: Path) -> None:
     arguments = command(database, tmp_path, "--query", "select * from people", "--method", "ir", "--k", 5)
     arguments[arguments.index("rel")] = "people"
-    assert coterie(monkeypatch, *arguments, "--force") == 6
+    assert run_command(*arguments, "--force").code == 6
     assert read_table(database, table="people").equals(read_table(database, table="people"))
     assert read_table(database, table="people").num_rows == 20
 
@@ -100,16 +92,14 @@ def test_the_parts_sum_to_the_whole_where_each_gets_the_whole() -> None:
 
 
 @pytest.mark.parametrize("method", ["ir", "mdav"])
-def test_no_noise_no_epsilon(
-    method: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_noise_no_epsilon(method: str, tmp_path: Path, database: str) -> None:
     release = protect(TABLE, SCHEMA, method=method, k=5, seed=1)
     assert release.certificate.epsilon is None
     assert "none" in release.certificate.sampler
     assert not release.certificate.reproducible
     assert not [note for note in release.certificate.notes if "order of the table" not in note]
     charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people")
-    assert coterie(monkeypatch, *command(database, tmp_path, "--method", method, "--k", 5, *charged)) == 5
+    assert run_command(*command(database, tmp_path, "--method", method, "--k", 5, *charged)).code == 5
 
 
 def test_noise_needs_epsilon() -> None:
@@ -117,12 +107,12 @@ def test_noise_needs_epsilon() -> None:
         protect(TABLE, SCHEMA, method="dp-ir", k=5)
 
 
-def test_schema_check_knows_categories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schema_check_knows_categories(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("attributes:\n  c: {type: categorical, role: protect, categories: {labels: [a, b]}}\n")
-    assert coterie(monkeypatch, "schema", "check", path, "--json") == 0
+    assert run_command("schema", "check", path, "--json").code == 0
     path.write_text("attributes:\n  c: {type: categorical, role: keep}\n")
-    assert coterie(monkeypatch, "schema", "check", path, "--json") == 3
+    assert run_command("schema", "check", path, "--json").code == 3
 
 
 def test_both_or_nothing_when_the_output_appears_meanwhile(
@@ -155,7 +145,7 @@ def test_mdav_groups_enormous_values() -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "x" * 245 + ".csv", "loop.csv"])
-def test_names_that_cannot_be_used(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_cannot_be_used(name: str, tmp_path: Path) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "schema.yaml").write_text(Schema.load(SCHEMA).to_yaml())
     stage(TABLE, tmp_path / "in.csv", force=False).publish()
@@ -169,14 +159,12 @@ def test_names_that_cannot_be_used(name: str, tmp_path: Path, monkeypatch: pytes
         "--output",
         tmp_path / name,
     )
-    assert coterie(monkeypatch, "protect", tmp_path / "in.csv", *arguments) == 6
+    assert run_command("protect", tmp_path / "in.csv", *arguments).code == 6
 
 
 @pytest.mark.parametrize("arguments", [("--epsilon", "0"), ("--k", "6000"), ("--k", "2")])
-def test_a_demo_that_cannot_run_writes_nothing(
-    arguments: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert coterie(monkeypatch, "demo", "--output", tmp_path / "demo", *arguments) == 5
+def test_a_demo_that_cannot_run_writes_nothing(arguments: tuple[str, str], tmp_path: Path) -> None:
+    assert run_command("demo", "--output", tmp_path / "demo", *arguments).code == 5
     assert not (tmp_path / "demo").exists()
 
 
@@ -204,11 +192,9 @@ def test_bounds_from_the_data_stay_off_the_certificate() -> None:
     assert "98765432" not in certificate.to_json()  # so long that no digest has it by chance
 
 
-def test_a_command_line_that_cannot_be_read_is_json_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert coterie(monkeypatch, "protect", "in.csv", "--json") == 2
-    assert json.loads(capsys.readouterr().err)["exit_code"] == 2
+def test_a_command_line_that_cannot_be_read_is_json_too() -> None:
+    refused = run_command("protect", "in.csv", "--json")
+    assert refused.code == json.loads(refused.err)["exit_code"] == 2
 
 
 def test_numpy_numbers_and_plain_schemas_are_welcome(tmp_path: Path) -> None:

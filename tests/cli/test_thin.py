@@ -49,7 +49,7 @@ OUTPUT = {
     "coterie.report.demo",
     "coterie.report.plan_figure",
     "coterie.report.ranking",
-    "coterie.report.risk_page",
+    "coterie.report:risk_page",
     "coterie.report.statistics_page",
     "coterie.report.writing:refuse_existing",
     "coterie.report.writing:AUDIT_FILES",

@@ -33,13 +33,13 @@ from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
-from coterie.federation.owner import client as delivering
-from coterie.federation.owner import computing, exchange, holding
+from coterie.federation.owner import contribution, exchange
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.storage import parties, studies
 from coterie.publication.ledger import Charge, Ledger, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staged_files import StagedFile
@@ -49,12 +49,11 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (Storage, "append"),
     (Charge, "ready"),
     (StagedFile, "publish"),
-    (computing, "_made"),
+    (contribution, "_made"),
     (Journal, "decide"),
-    (delivering, "keep_private"),
+    (contribution, "keep_private"),
     (exchange, "keep_private"),
-    (holding, "keep_private"),
-    (computing, "let_go"),
+    (contribution, "let_go"),
     (Exchange, "_send"),
 ]
 AGGREGATOR_POINTS: list[tuple[Any, str]] = [
@@ -65,16 +64,15 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "write_whole"),
     (receiving, "seal"),
     (receiving, "part_key"),
-    (receiving, "keep_part_key"),
-    (tending, "begin_opening"),
-    (receiving, "move_contribution"),
+    (studies, "keep_part_key"),
+    (studies, "begin_opening"),
+    (studies, "move_contribution"),
     (receiving, "group_key"),
-    (receiving, "give"),
-    (receiving, "keep_parcel"),
-    (tending, "move_study"),
-    (tending, "move_contribution"),
+    (receiving, "give_parcel"),
+    (parties, "keep_parcel"),
+    (studies, "move_study"),
     (tending, "_move"),
-    (tending, "forget_secrets_of_ended"),
+    (studies, "forget_secrets_of_ended"),
     (assembly, "_write"),
     (assembly, "certify"),
     (assembly, "put_file"),
@@ -123,7 +121,7 @@ class Sweep:
         self.server = 0
         self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
-        computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
+        contribution.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
         exchange.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 

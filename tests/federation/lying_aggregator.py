@@ -12,7 +12,7 @@ from typing import Any
 
 from coterie.federation.documents import wire
 from coterie.federation.documents.signed import canonical, parsed
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import Keys
 
 

@@ -18,7 +18,7 @@ from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.backup import backup_aggregator, backup_owner, restore_aggregator, restore_owner
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.holding import HELD, hold_in_ledger
+from coterie.federation.owner.contribution import HELD, hold_in_ledger
 from coterie.federation.storage.parties import entries
 from coterie.federation.storage.studies import study_row
 from coterie.publication.ledger import Ledger, loss_event

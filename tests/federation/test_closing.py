@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.owner import client as delivering
+from coterie.federation.owner import contribution
 from coterie.federation.owner.client import AnswerFault
 
 
@@ -33,12 +33,12 @@ def test_a_released_study_is_closed_by_those_who_hold_their_copy(
         look(shared, *homes)
         return bool(shared.shown(study)["state"] == "RELEASED")
 
-    copied = delivering.copied
-    monkeypatch.setattr(delivering, "copied", lambda home, study: False)  # the copy does not arrive
+    copied = contribution.copied
+    monkeypatch.setattr(contribution, "copied", lambda home, study: False)  # the copy does not arrive
     until(released, "the release")
     look(shared, *homes)
     assert told(shared, homes[0]) == [study.id], "not closed while the copy is not here"
-    monkeypatch.setattr(delivering, "copied", copied)
+    monkeypatch.setattr(contribution, "copied", copied)
     look(shared, homes[0])
     assert told(shared, homes[0]) == []
     assert told(shared, homes[1]) == [study.id], "the other owner has not closed it"
@@ -47,7 +47,7 @@ def test_a_released_study_is_closed_by_those_who_hold_their_copy(
     assert homes[0].journal.seen()[study.id]["state"] == "RELEASED", "it can still be looked at"
     again = Look(shared, homes[0])
     with again.client:
-        delivering.fetch_release(homes[0], again.client, study.id)  # and fetched
+        contribution.fetch_release(homes[0], again.client, study.id)  # and fetched
         again.agent.run(until_done=True)  # there is nothing left to wait for
 
 
@@ -86,7 +86,7 @@ def test_an_aggregator_that_does_not_know_the_word_is_asked_once(
         asked.append(study)
         return False
 
-    monkeypatch.setattr(delivering, "close", unknown)
+    monkeypatch.setattr(contribution, "close", unknown)
     one = Look(shared, homes[0])
     with one.client:
         for _ in range(3):

@@ -17,7 +17,7 @@ from lying_aggregator import lying
 from coterie.federation.errors import Unreachable, Untrusted
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner.agent import backoff
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import Keys
 from coterie.publication.ledger import Ledger
 

@@ -12,8 +12,7 @@ from federation_world import Look, charged, people, until
 
 from coterie.federation.documents.states import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
-from coterie.federation.owner import agent
-from coterie.federation.owner import client as delivering
+from coterie.federation.owner import agent, contribution
 from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.policy import UNFIT, OwnerSource
 from coterie.federation.storage.studies import move_study, study_row
@@ -97,7 +96,7 @@ def test_a_protected_part_is_withdrawn(shared: Any, monkeypatch: pytest.MonkeyPa
     def computed() -> bool:
         for home in homes:
             with monkeypatch.context() as patched:
-                patched.setattr(delivering, "deliver", cut)
+                patched.setattr(contribution, "deliver", cut)
                 patched.setattr(agent.time, "sleep", interrupted)
                 try:
                     Look(shared, home).once()

@@ -25,8 +25,8 @@ from coterie.federation.documents.study import Study
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.policy import Policy
-from coterie.federation.secrets.blinding import COLUMN, checked_ids, new_group_key, normalised, pseudonyms
-from coterie.federation.secrets.keys import Keys, seal, unseal, verify
+from coterie.federation.secrets.blinding import COLUMN, checked_ids, normalised, pseudonyms
+from coterie.federation.secrets.keys import Keys, new_key, seal, unseal, verify
 from coterie.federation.storage.parties import Owner
 
 ROOT = Path(__file__).parents[2]
@@ -97,7 +97,7 @@ def test_keys_that_others_can_read_are_not_used(tmp_path: Path) -> None:
 
 
 def test_a_sealed_secret_is_for_one_reader_and_purpose() -> None:
-    reader, other, secret = Keys.generate(), Keys.generate(), new_group_key()
+    reader, other, secret = Keys.generate(), Keys.generate(), new_key()
     sealed = seal(secret, reader.sealing_public, "study one")
     assert unseal(sealed, reader.sealing, "study one") == secret
     assert seal(secret, reader.sealing_public, "study one") != sealed
@@ -118,7 +118,7 @@ def test_ids_are_normalised_once_and_for_all(text: str) -> None:
 
 
 def test_pseudonyms_join_within_a_study_and_nowhere_else() -> None:
-    key = new_group_key()
+    key = new_key()
     here = pseudonyms(checked_ids(pa.chunked_array([["A1", "B2", "C3"]]), "id"), key, "study")
     there = pseudonyms(checked_ids(pa.chunked_array([[" c3 ", "ａ1", "D4"]]), "id"), key, "study")
     assert len(set(here.values.to_pylist()) & set(there.values.to_pylist())) == 2

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from federation_world import Look, people, until
+from federation_world import people
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import Untrusted
-from coterie.federation.owner import client as delivering
+from coterie.federation.owner import contribution
 
 
 @pytest.fixture(scope="session")
@@ -24,14 +24,7 @@ def released(shared: Any) -> tuple[Any, Any, Path]:
         shared.give(home, people(40, 7), identifier="patient", rows_public=home is homes[0])
     owners = {"joined-a": ["age", "ward"], "joined-b": {"attributes": ["stay"], "weight": "3"}}
     study = shared.study(owners, fragmentation="vertical", identifier="patient", lead="joined-a")
-
-    def copied() -> bool:
-        for home in homes:
-            Look(shared, home).once()
-        assert shared.shown(study)["state"] != "FAILED", shared.shown(study)
-        return all(delivering.copied(home, study.id) for home in homes)
-
-    until(copied, "both copies")
+    shared.finish(study, homes)
     return study, homes[0], homes[0].study(study.id)
 
 
@@ -138,7 +131,7 @@ def test_even_the_aggregator_cannot_embellish_it(
 
     before = (folder / "release.certificate.json").read_bytes()
     with pytest.raises(Untrusted):
-        delivering.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
+        contribution.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
     assert (folder / "release.certificate.json").read_bytes() == before
 
 
@@ -151,4 +144,4 @@ def test_another_studys_certificate_is_not_taken(shared: Any, released: Any) -> 
             return signed.content()
 
     with pytest.raises(CoterieError, match="another study"):
-        delivering.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]
+        contribution.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]

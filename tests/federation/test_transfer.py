@@ -13,7 +13,7 @@ from coterie.federation.documents.answers import Chunk, Manifest, packed, unpack
 from coterie.federation.documents.signed import Signed, sha256
 from coterie.federation.documents.wire import LARGEST_CHUNK
 from coterie.federation.errors import FederationError
-from coterie.federation.owner import computing
+from coterie.federation.owner import contribution
 from coterie.federation.owner.client import AnswerFault
 from coterie.federation.secrets.blinding import COLUMN
 
@@ -44,8 +44,8 @@ class Ready:
         said = self.home.journal.decision(self.id)
         source = OwnerSource(**said["source"])
         prepared = prepare_table(self.study, self.home.owner, source)
-        computing.contribute(self.home, self.study, source, prepared, None, lambda: None)
-        signed = computing.finished(self.home, self.id)
+        contribution.contribute(self.home, self.study, source, prepared, None, lambda: None)
+        signed = contribution.finished(self.home, self.id)
         assert signed is not None
         with self.client() as client:
             for state in ("RESERVED", "COMPUTED"):

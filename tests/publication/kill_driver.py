@@ -96,7 +96,7 @@ class Statistics(Way):
 class Owner(Way):
     """An owner of a federated study computes its sealed part, and charges for the key that opens it."""
 
-    loaded = (*Way.loaded, "coterie.federation.owner.computing")
+    loaded = (*Way.loaded, "coterie.federation.owner.contribution")
     leaving = "part-key.json"
 
     def prepare(self) -> None:
@@ -128,7 +128,7 @@ class Owner(Way):
         from coterie.federation.documents.signed import signed_from
         from coterie.federation.documents.study import Study
         from coterie.federation.owner.answering import prepare_table
-        from coterie.federation.owner.computing import charged_key, contribute, finished, settle_ledger
+        from coterie.federation.owner.contribution import charged_key, contribute, finished, settle_ledger
         from coterie.federation.owner.home import OwnerHome
         from coterie.federation.owner.policy import OwnerSource
 

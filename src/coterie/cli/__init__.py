@@ -40,27 +40,24 @@ def main() -> None:
         if wants_json(sys.argv):
             sys.exit(_app_in_json())
         app(prog_name="coterie")
-    except CoterieError as error:
-        print_error(error, as_json=wants_json(sys.argv))
-        sys.exit(error.exit_code)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            full = OutputError(
-                "The disk is full.", "Make room, then run it again; nothing half-written is left."
-            )
-            print_error(full, as_json=wants_json(sys.argv))
-            sys.exit(full.exit_code)
-        if os.environ.get("COTERIE_DEBUG"):
-            raise
-        # An exception's own text may hold data values: name its kind only.
-        from coterie.registry import raised_by  # loads the metadata of packages, which `--help` does without
-
-        package = raised_by(error)
-        where = f"in the package '{package}', which adds parts to Coterie" if package else "inside Coterie"
-        fault = CoterieError(
-            f"Something went wrong {where} ({type(error).__name__}).",
-            f"This is a bug: please report it{' there' if package else ''} with the command you ran. COTERIE_DEBUG=1 "
-            "shows where it happened; that output may hold data values, so read it before you share it.",
-        )
+        fault = error if isinstance(error, CoterieError) else _told(error)
         print_error(fault, as_json=wants_json(sys.argv))
         sys.exit(fault.exit_code)
+
+
+def _told(error: Exception) -> CoterieError:
+    """What is no fault that we foresaw. An exception's own text may hold data values: name its kind only."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OutputError("The disk is full.", "Make room, then run it again; nothing half-written is left.")
+    if os.environ.get("COTERIE_DEBUG"):
+        raise error
+    from coterie.registry import raised_by  # loads the metadata of packages, which `--help` does without
+
+    package = raised_by(error)
+    where = f"in the package '{package}', which adds parts to Coterie" if package else "inside Coterie"
+    return CoterieError(
+        f"Something went wrong {where} ({type(error).__name__}).",
+        f"This is a bug: please report it{' there' if package else ''} with the command you ran. COTERIE_DEBUG=1 "
+        "shows where it happened; that output may hold data values, so read it before you share it.",
+    )

@@ -18,15 +18,7 @@ from rich.markup import escape
 from sqlalchemy import Connection
 from typer import Argument, Option
 
-from coterie.cli.aggregator_administration import (
-    Database,
-    Folder,
-    backup_command,
-    invitations,
-    owners,
-    restore_command,
-    rotate,
-)
+from coterie.cli import aggregator_administration as administration
 from coterie.cli.federation_output import AGGREGATOR, StudyName, chosen, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
 from coterie.cli.output import console, print_json, say
@@ -43,39 +35,31 @@ from coterie.federation.documents.study_file import read_study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
-from coterie.federation.storage.parties import invite, owner_by_name
-from coterie.federation.storage.studies import (
-    StudyRow,
-    add_study,
-    all_studies,
-    move_study,
-    study_row,
-    try_again,
-)
+from coterie.federation.storage import parties, studies
 from coterie.publication.publishing import place
 from coterie.publication.staged_files import stage_file
 from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")
-studies = typer.Typer(
+study_commands = typer.Typer(
     help="Begin a study, look at it, cancel it, take its release.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-app.add_typer(studies, name="study")
-app.add_typer(owners, name="owners")
-app.add_typer(invitations, name="invitations")
-app.add_typer(rotate, name="rotate")
+app.add_typer(study_commands, name="study")
+app.add_typer(administration.owners, name="owners")
+app.add_typer(administration.invitations, name="invitations")
+app.add_typer(administration.rotate, name="rotate")
 
-app.command("backup")(backup_command)
-app.command("restore")(restore_command)
+app.command("backup")(administration.backup_command)
+app.command("restore")(administration.restore_command)
 
 
 @app.command("init")
 def init_command(
     folder: Annotated[Path, Argument(metavar="FOLDER", help="A new folder for keys, chunks and releases.")],
     url: Annotated[str, Option(help="How owners reach it, such as https://aggregator.example:8443.")],
-    database: Database = None,
+    database: administration.Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Make keys, a self-signed TLS certificate (owners pin it) and the database. Prints the token of the status page.
@@ -102,10 +86,10 @@ def init_command(
 
 @app.command("serve")
 def serve_command(
-    folder: Folder,
+    folder: administration.Folder,
     host: Annotated[str, Option(help="Address to listen on.")] = "0.0.0.0",
     port: Annotated[int | None, Option(help="Port; default: that of the URL.", min=1, max=65535)] = None,
-    database: Database = None,
+    database: administration.Database = None,
     client_ca: Annotated[
         Path | None,
         Option(
@@ -156,13 +140,13 @@ def serve_command(
 
 @app.command("invite")
 def invite_command(
-    folder: Folder,
+    folder: administration.Folder,
     owner: Annotated[
         str, Argument(metavar="OWNER", help="Name for the owner: small letters, digits, hyphens.")
     ],
     output: Annotated[Path | None, Option("--output", "-o", help="File for the invitation.")] = None,
     valid: Annotated[int, Option(help="Hours until it expires.", min=1, max=24 * 60)] = 72,
-    database: Database = None,
+    database: administration.Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a one-time invitation. Send it over a channel that only this owner reads.
@@ -181,10 +165,10 @@ def invite_command(
         }
         invitation = validated(Invitation, document, "invitation")
         with aggregator.database.writing() as connection:
-            known = owner_by_name(connection, owner)
+            known = parties.owner_by_name(connection, owner)
             if known is not None and known.left is None:
                 raise FederationError(f"There is an owner '{owner}' already.", "Choose another name.")
-            invite(connection, owner, token, invitation.expires)
+            parties.invite(connection, owner, token, invitation.expires)
     text = invitation.to_text()
     if output is not None:
         write_private(output, (text + "\n").encode())
@@ -197,11 +181,11 @@ def invite_command(
         console.print("The owner runs: coterie owner join FILE --home FOLDER")
 
 
-@studies.command("new")
+@study_commands.command("new")
 def new_command(
-    folder: Folder,
+    folder: administration.Folder,
     spec: Annotated[Path, Argument(metavar="SPEC", help="The study as YAML; see docs/how-to/federate.md.")],
-    database: Database = None,
+    database: administration.Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Sign a study and ask its owners. It can never be changed: a change is a new study.
@@ -210,11 +194,11 @@ def new_command(
     """
     with closing(Aggregator.open(folder, database)) as aggregator:
         with aggregator.database.writing() as connection:
-            study = read_study(spec, aggregator.keys.public, lambda name: owner_by_name(connection, name))
-            add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
-            row = study_row(connection, study.id)
-            assert row is not None
-            move_study(connection, row, StudyState.PUBLISHED)
+            study = read_study(
+                spec, aggregator.keys.public, lambda name: parties.owner_by_name(connection, name)
+            )
+            studies.add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
+            studies.move_study(connection, studies.known_study(connection, study.id), StudyState.PUBLISHED)
         content = detail(aggregator, study.id)
     assert content is not None
     if as_json:
@@ -223,11 +207,11 @@ def new_command(
         print_study(content["study"])
 
 
-@studies.command("show")
+@study_commands.command("show")
 def show_command(
-    folder: Folder,
+    folder: administration.Folder,
     study: Annotated[str | None, Argument(metavar="STUDY", help="Id or its beginning; default: all.")] = None,
-    database: Database = None,
+    database: administration.Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Print states, deadlines and the diary. Changes nothing.
@@ -245,19 +229,22 @@ def show_command(
 
 
 @contextmanager
-def _changing(folder: Path, database: str | None, study: str) -> Iterator[tuple[Connection, StudyRow]]:
+def _changing(
+    folder: Path, database: str | None, study: str
+) -> Iterator[tuple[Connection, studies.StudyRow]]:
     """The study in one transaction: what the caller does to it happens whole or not at all."""
     with closing(Aggregator.open(folder, database)) as aggregator:
         name = _found(aggregator, study)["study"]["id"]
         with aggregator.database.writing() as connection:
-            row = study_row(connection, name)
-            assert row is not None
-            yield connection, row
+            yield connection, studies.known_study(connection, name)
 
 
-@studies.command("cancel")
+@study_commands.command("cancel")
 def cancel_command(
-    folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
+    folder: administration.Folder,
+    study: StudyName,
+    database: administration.Database = None,
+    as_json: AsJson = False,
 ) -> None:
     """End a study that is not being assembled yet. What owners have spent stays spent.
 
@@ -267,32 +254,35 @@ def cancel_command(
         # While it assembles, an end would come too late; unless that is just what does not work.
         stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
         state = StudyState.FAILED if stuck else StudyState.CANCELLED
-        move_study(connection, row, state, reason="cancelled by the administrator")
+        studies.move_study(connection, row, state, reason="cancelled by the administrator")
     say({"study": row.id, "state": state.value}, f"Cancelled {row.id[:12]}.", as_json=as_json)
 
 
-@studies.command("retry")
+@study_commands.command("retry")
 def retry_command(
-    folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
+    folder: administration.Folder,
+    study: StudyName,
+    database: administration.Database = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let the aggregator try again, after you have mended what made a study need attention.
 
     Example: coterie aggregator study retry ./aggregator 5f2c81
     """
     with _changing(folder, database, study) as (connection, row):
-        try_again(connection, row)
+        studies.try_again(connection, row)
     told = f"The running aggregator tries {row.id[:12]} again."
     say({"study": row.id, "state": row.state.value}, told, as_json=as_json)
 
 
-@studies.command("release")
+@study_commands.command("release")
 def release_command(
-    folder: Folder,
+    folder: administration.Folder,
     study: StudyName,
     output: Annotated[Path, Option("--output", "-o", help="Where to put the joined table (.parquet).")],
     wait: Annotated[int, Option(help="Seconds to wait for the release.", min=0)] = 0,
     force: Force = False,
-    database: Database = None,
+    database: administration.Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Take the joined table and its certificate. The running aggregator makes them as soon as all owners have delivered.
@@ -308,8 +298,7 @@ def release_command(
         end = time.monotonic() + wait
         while True:
             with aggregator.database.reading() as connection:
-                row = study_row(connection, name)
-            assert row is not None
+                row = studies.known_study(connection, name)
             if row.state is StudyState.RELEASED:
                 break
             if row.state in (StudyState.FAILED, StudyState.EXPIRED, StudyState.CANCELLED):
@@ -344,7 +333,7 @@ def release_command(
 def _found(aggregator: Aggregator, study: str) -> dict[str, Any]:
     """By its id or the beginning of it."""
     with aggregator.database.reading() as connection:
-        ids = [row.id for row in all_studies(connection)]
+        ids = [row.id for row in studies.all_studies(connection)]
     content = detail(aggregator, chosen(ids, study, "coterie aggregator study show FOLDER"))
     assert content is not None
     return content

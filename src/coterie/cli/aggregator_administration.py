@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +14,8 @@ from sqlalchemy import Connection
 from typer import Argument, Option
 
 from coterie.cli.options import AsJson
-from coterie.cli.output import console, print_json, say, table_of
-from coterie.federation.aggregator.administration import (
-    cancel_invitations,
-    listed_invitations,
-    listed_owners,
-    remove,
-    rotate_tls,
-    rotate_token,
-    suspend,
-    use_next_tls,
-)
+from coterie.cli.output import say, table_of
+from coterie.federation.aggregator import administration
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.backup import backup_aggregator, restore_aggregator
 from coterie.federation.secrets.keys import fingerprint
@@ -41,13 +33,12 @@ OwnerName = Annotated[str, Argument(metavar="OWNER", help="The owner's name.")]
 
 
 @contextmanager
-def writing(folder: Path, database: str | None) -> Iterator[Connection]:
+def connected(folder: Path, database: str | None, *, write: bool = True) -> Iterator[Connection]:
     """One transaction beside a running `serve`."""
-    with (
-        closing(Aggregator.open(folder, database)) as aggregator,
-        aggregator.database.writing() as connection,
-    ):
-        yield connection
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        found = aggregator.database
+        with found.writing() if write else found.reading() as connection:
+            yield connection
 
 
 @owners.command("list")
@@ -56,55 +47,39 @@ def list_command(folder: Folder, database: Database = None, as_json: AsJson = Fa
 
     Example: coterie aggregator owners list ./aggregator
     """
-    with (
-        closing(Aggregator.open(folder, database)) as aggregator,
-        aggregator.database.reading() as connection,
-    ):
-        found = listed_owners(connection)
-    if as_json:
-        print_json({"owners": found})
-        return
+    with connected(folder, database, write=False) as connection:
+        found = administration.listed_owners(connection)
     rows = ((escape(o["owner"]), o["state"], o["fingerprint"], o["enrolled"], o["seen"] or "") for o in found)
-    console.print(table_of(rows, ("owner", "state", "fingerprint", "enrolled", "last seen")))
+    headings = ("owner", "state", "fingerprint", "enrolled", "last seen")
+    say({"owners": found}, table_of(rows, headings), as_json=as_json)
 
 
-@owners.command("suspend")
-def suspend_command(
-    folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
-) -> None:
-    """Answer this owner 403 until it is resumed. It keeps its identity, its place in studies, and waits.
+def _about_an_owner(name: str, state: str, do: Callable[[Connection, str], None], said: str) -> None:
+    def act(folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False) -> None:
+        with connected(folder, database) as connection:
+            do(connection, owner)
+        say({"owner": owner, "state": state}, f"{escape(owner)} is {state}.", as_json=as_json)
 
-    Example: coterie aggregator owners suspend ./aggregator hospital-a
-    """
-    with writing(folder, database) as connection:
-        suspend(connection, owner, suspended=True)
-    say({"owner": owner, "state": "suspended"}, f"{escape(owner)} is suspended.", as_json=as_json)
+    owners.command(name, help=f"{said}\n\nExample: coterie aggregator owners {name} ./aggregator hospital-a")(
+        act
+    )
 
 
-@owners.command("resume")
-def resume_command(
-    folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
-) -> None:
-    """Let a suspended owner in again.
-
-    Example: coterie aggregator owners resume ./aggregator hospital-a
-    """
-    with writing(folder, database) as connection:
-        suspend(connection, owner, suspended=False)
-    say({"owner": owner, "state": "active"}, f"{escape(owner)} is active.", as_json=as_json)
-
-
-@owners.command("remove")
-def remove_command(
-    folder: Folder, owner: OwnerName, database: Database = None, as_json: AsJson = False
-) -> None:
-    """End an owner's key, as if it had left. It withdraws from what it has not delivered; its name can be invited again.
-
-    Example: coterie aggregator owners remove ./aggregator hospital-a
-    """
-    with writing(folder, database) as connection:
-        remove(connection, owner)
-    say({"owner": owner, "state": "removed"}, f"{escape(owner)} is removed.", as_json=as_json)
+_about_an_owner(
+    "suspend",
+    "suspended",
+    partial(administration.suspend, suspended=True),
+    "Answer this owner 403 until it is resumed. It keeps its identity, its place in studies, and waits.",
+)
+_about_an_owner(
+    "resume", "active", partial(administration.suspend, suspended=False), "Let a suspended owner in again."
+)
+_about_an_owner(
+    "remove",
+    "removed",
+    administration.remove,
+    "End an owner's key, as if it had left. It withdraws from what it has not delivered; its name can be invited again.",
+)
 
 
 @invitations.command("list")
@@ -113,16 +88,10 @@ def list_invitations_command(folder: Folder, database: Database = None, as_json:
 
     Example: coterie aggregator invitations list ./aggregator
     """
-    with (
-        closing(Aggregator.open(folder, database)) as aggregator,
-        aggregator.database.reading() as connection,
-    ):
-        found = listed_invitations(connection)
-    if as_json:
-        print_json({"invitations": found})
-        return
+    with connected(folder, database, write=False) as connection:
+        found = administration.listed_invitations(connection)
     rows = ((escape(i["owner"]), i["expires"], "expired" if i["expired"] else "open") for i in found)
-    console.print(table_of(rows, ("owner", "expires", "state")))
+    say({"invitations": found}, table_of(rows, ("owner", "expires", "state")), as_json=as_json)
 
 
 @invitations.command("cancel")
@@ -138,8 +107,8 @@ def cancel_invitations_command(
 
     Example: coterie aggregator invitations cancel ./aggregator hospital-a
     """
-    with writing(folder, database) as connection:
-        count = cancel_invitations(connection, owner)
+    with connected(folder, database) as connection:
+        count = administration.cancel_invitations(connection, owner)
     say({"cancelled": count}, f"Cancelled {count}.", as_json=as_json)
 
 
@@ -149,8 +118,8 @@ def token_command(folder: Folder, database: Database = None, as_json: AsJson = F
 
     Example: coterie aggregator rotate token ./aggregator
     """
-    with writing(folder, database) as connection:
-        token = rotate_token(connection, "rotated")
+    with connected(folder, database) as connection:
+        token = administration.rotate_token(connection, "rotated")
     told = f"The new token is [bold]{escape(token)}[/]. It is shown only now."
     say({"status_token": token}, told, as_json=as_json)
 
@@ -186,7 +155,7 @@ def tls_command(
     Example: coterie aggregator rotate tls ./aggregator
     """
     with closing(Aggregator.open(folder, database)) as aggregator:
-        (use_next_tls if use else rotate_tls)(aggregator)
+        (administration.use_next_tls if use else administration.rotate_tls)(aggregator)
     announced = "Announced. When every owner has been seen since (`owners list`), run this again with --use."
     told = "In place. Start `coterie aggregator serve` anew." if use else announced
     say({"state": "in use" if use else "announced"}, told, as_json=as_json)

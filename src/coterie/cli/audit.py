@@ -14,17 +14,7 @@ from typer.core import TyperGroup
 import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.cli.options import (
-    AsJson,
-    Certificate,
-    Force,
-    GroupSize,
-    Query,
-    ReleasedTable,
-    SchemaFile,
-    SourceTable,
-    asked,
-)
+from coterie.cli import options
 from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
@@ -65,13 +55,13 @@ Seed = Annotated[int, Option(help="For the attackers' samples: the same seed giv
 
 @app.command("release")
 def release_command(
-    original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
+    original: options.OriginalTable,
     released: Annotated[str, Argument(metavar="RELEASED", help="The released table.")],
-    schema: SchemaFile,
+    schema: options.SchemaFile,
     output: Output,
-    table: SourceTable = None,
-    query: Query = None,
-    released_table: ReleasedTable = None,
+    table: options.SourceTable = None,
+    query: options.Query = None,
+    released_table: options.ReleasedTable = None,
     control: Annotated[
         str | None, Option(help="People of the same population who are not in the release.")
     ] = None,
@@ -82,16 +72,16 @@ def release_command(
             help="For shuffled rows: a file with one line for each released row, the original row's number from 0."
         ),
     ] = None,
-    certificate: Certificate = None,
-    k: GroupSize = None,
+    certificate: options.Certificate = None,
+    k: options.GroupSize = None,
     seconds: Seconds = None,
     attacks: Only = None,
     seed: Seed = 1,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
-    given = asked(locals(), "output", "force")
+    given = options.asked(locals(), "output", "force")
     _attack(lambda tell: coterie.audit(**given, progress=tell), output, force=force, as_json=as_json)
 
 
@@ -100,7 +90,7 @@ def method_command(
     method: Annotated[str, Argument(metavar="NAME", help="A method (`coterie methods`).")],
     epsilon: Annotated[str, Option("--epsilon", "-e", help="Total privacy budget.")],
     output: Output,
-    k: GroupSize = None,
+    k: options.GroupSize = None,
     population: Annotated[
         str | None, Option("--data", help="A population to try it on; else the demo's.")
     ] = None,
@@ -114,11 +104,11 @@ def method_command(
     seconds: Seconds = None,
     attacks: Only = None,
     seed: Seed = 1,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Attack a method: its release of a population, and what many runs of it give away."""
-    given = asked(locals(), "output", "force")
+    given = options.asked(locals(), "output", "force")
     if (population is None) != (schema is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
     _attack(lambda tell: coterie.audit_method(**given, progress=tell), output, force=force, as_json=as_json)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson
+from coterie.cli.options import AsJson, TableOfRelease
 from coterie.cli.output import console, print_certificate, print_json, say
 from coterie.errors import counted
 from coterie.federation.documents.certificate import FederatedCertificate
@@ -30,7 +30,7 @@ CertificateFile = Annotated[Path, Argument(metavar="CERTIFICATE", help="The cert
 def verify(
     released: Annotated[str, Argument(metavar="OUT", help="The released file, or a database URL.")],
     certificate_file: CertificateFile,
-    table: Annotated[str | None, Option(help="The released table, for a database URL.")] = None,
+    table: TableOfRelease = None,
     key: Annotated[
         str | None,
         Option(

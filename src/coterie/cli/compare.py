@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich import box
 from rich.markup import escape
 from rich.table import Table
 from typer import Option
@@ -16,7 +15,7 @@ from typer import Option
 import coterie
 from coterie.cli import options
 from coterie.cli.options import asked
-from coterie.cli.output import bar, console, errors, listed, note, print_json, styled_status, warn
+from coterie.cli.output import PLAIN, bar, console, errors, listed, note, print_json, styled_status, warn
 from coterie.comparison.grid import left_out
 from coterie.comparison.recommendation import PURPOSES
 from coterie.errors import ParameterError
@@ -171,7 +170,7 @@ _OF_WHAT = {
 
 def _table(best: list[Best]) -> Table:
     """Reads well on 80 columns: only the words may wrap. Promises are groups: errors of two groups are no rivals."""
-    shown = Table(title="The best k of each method", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown = Table(title="The best k of each method", **PLAIN)
     for heading in ("ε", "method", "promise", "best k", "error"):
         justify: Literal["right", "left"] = "right" if heading in ("ε", "best k", "error") else "left"
         shown.add_column(heading, justify=justify, no_wrap=True)

@@ -9,7 +9,7 @@ from rich.progress import Progress
 from typer import Option
 
 from coterie.cli.options import AsJson
-from coterie.cli.output import console, print_json, styled_status, table_of
+from coterie.cli.output import console, say, styled_status, table_of
 from coterie.report.demo import caption, write_demo
 
 _SHORT = {"differential privacy": "DP", "individual differential privacy": "individual DP"}
@@ -37,9 +37,6 @@ def demo_command(
             force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    if as_json:
-        print_json({"output": str(output), "methods": rows})
-        return
     lines = (
         (
             f"[bold]{row['method']}[/]",
@@ -53,19 +50,14 @@ def demo_command(
     )
     headings = ("method", "promise", "of what", "tables off", "relations", "time")
     title = "Every method on the demo population"
-    console.print(
-        table_of(
-            lines,
-            headings,
-            whole=headings,
-            right=(headings[3], headings[5]),
-            title=title,
-            caption=caption(epsilon, k),
-        ),
+    right, below = (headings[3], headings[5]), caption(epsilon, k)
+    say(
+        {"output": str(output), "methods": rows},
+        table_of(lines, headings, whole=headings, right=right, title=title, caption=below),
         "DP is differential privacy. What each word means: docs/guarantees/index.md.",
         "Tables off: the share of people who would have to move for the tables of two columns to be right; 0 is best.",
         f"[bold]Open {output}/release/out.csv.dossier.pdf[/]: the proved release, as somebody reads who must sign it.",
         f"[bold]Open {output}/comparison/report.html[/]: what other methods keep, promise and give away.",
         f"Releases, certificates and figures of all methods are in {output}/, too.",
-        sep="\n",
+        as_json=as_json,
     )

@@ -9,13 +9,13 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Certificate, Despite, Force, asked
-from coterie.cli.output import console, print_json
+from coterie.cli.options import AsJson, Certificate, Despite, Force, TableOfRelease, asked
+from coterie.cli.output import say
 
 
 def dossier_command(
     released: Annotated[str, Argument(metavar="RELEASED", help="The released file, or a database URL.")],
-    table: Annotated[str | None, Option(help="The released table, for a database URL.")] = None,
+    table: TableOfRelease = None,
     certificate: Certificate = None,
     audit: Annotated[
         Path | None,
@@ -45,10 +45,7 @@ def dossier_command(
     Example: coterie dossier out.csv --title "Household survey 2026" --for researchers
     """
     written = coterie.write_dossier(**asked(locals()))
-    if as_json:
-        print_json({"html": str(written.html), "pdf": str(written.pdf), "public": written.public})
-        return
     safe = "safe to publish" if written.public else "[bold #D55E00]internal: do not publish[/]"
-    console.print(
-        f"Dossier: [bold]{escape(str(written.pdf))}[/] and [bold]{escape(str(written.html))}[/] ({safe})."
-    )
+    told = f"Dossier: [bold]{escape(str(written.pdf))}[/] and [bold]{escape(str(written.html))}[/] ({safe})."
+    content = {"html": str(written.html), "pdf": str(written.pdf), "public": written.public}
+    say(content, told, as_json=as_json)

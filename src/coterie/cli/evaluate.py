@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from rich import box
 from rich.markup import escape
 from typer import Argument, Option
 
@@ -13,7 +12,7 @@ import coterie
 from coterie.auditing.attacks.finding import percent
 from coterie.cli import options
 from coterie.cli.options import asked
-from coterie.cli.output import console, listed, note, print_json, table_of
+from coterie.cli.output import PLAIN, console, listed, note, print_json, table_of
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
 from coterie.evaluation.measure import MeasureResult
@@ -21,7 +20,6 @@ from coterie.report.writing import EVALUATION_FILES, refuse_existing
 from coterie.table.estimates import MEAN, EstimatePair
 
 NAMES = ", ".join(all_measures())
-LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 MOST_ESTIMATES = 15
 MOST_WORST = 3
 HEADLINES = {
@@ -35,7 +33,7 @@ MOST_CLASSES = 12  # listed in the table; --json has them all
 
 
 def evaluate_command(
-    original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
+    original: options.OriginalTable,
     released: Annotated[str, Argument(metavar="RELEASED", help="The release of that very table.")],
     schema: options.SchemaFile,
     table: options.SourceTable = None,
@@ -120,7 +118,7 @@ def _print_weighted(evaluation: Evaluation) -> None:
         rows.append((escape(one.attribute), escape(one.of), *map(_figure, figures)))
     right = ("original", "release", "original, weighted", "release, weighted")
     title = f"Weighted by {escape(found.weight)}"
-    console.print(table_of(rows, ("attribute", "of", *right), right=right, title=title, **LOOK))
+    console.print(table_of(rows, ("attribute", "of", *right), right=right, title=title, **PLAIN))
     if len(found.estimates) > MOST_ESTIMATES:
         note(
             f"{len(found.estimates) - MOST_ESTIMATES} more estimates, which moved less: --json has them all."
@@ -175,7 +173,9 @@ def _print(found: Evaluation) -> None:
             meaning += ". Here the classifier stopped before it had settled: it might do better"
         rows.append((f"[bold]{name}[/]", f"{result.value:.3g}{bound}", meaning, shown))
     headings = ("measure", "value", "in words, or how to read it", "worst")
-    console.print(table_of(rows, headings, whole=headings[:2], right=("value",), title="The figures", **LOOK))
+    console.print(
+        table_of(rows, headings, whole=headings[:2], right=("value",), title="The figures", **PLAIN)
+    )
     for reason, names in missed.items():
         note(f"{', '.join(names)}: {reason}.", before="Not taken")
     _print_weighted(found)

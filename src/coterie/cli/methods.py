@@ -10,7 +10,7 @@ from typer import Argument
 
 import coterie
 from coterie.cli.options import AsJson
-from coterie.cli.output import console, print_json, styled_status, table_of
+from coterie.cli.output import say, styled_status, table_of
 
 app = typer.Typer(
     help="What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
@@ -29,22 +29,13 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     methods = list(coterie.list_methods().values())
-    if as_json:
-        print_json(methods)
-        return
-    rows = (
-        (
-            f"[bold]{method['name']}[/]",
-            method["title"],
-            styled_status(method["status"]),
-            method["model"],
-        )
-        for method in methods
-    )
+    rows = ((f"[bold]{m['name']}[/]", m["title"], styled_status(m["status"]), m["model"]) for m in methods)
     headings = ("method", "what it does", "status", "of what")  # the name is to be copied
-    console.print(table_of(rows, headings, whole=("method", "status"), title="Methods"))
-    console.print(
-        "[dim]coterie methods show NAME explains one: paper, formula, promise, assumptions and the best known attack.[/]"
+    say(
+        methods,
+        table_of(rows, headings, whole=("method", "status"), title="Methods"),
+        "[dim]coterie methods show NAME explains one: paper, formula, promise, assumptions and the best known attack.[/]",
+        as_json=as_json,
     )
 
 
@@ -60,9 +51,6 @@ def show_method(
 ) -> None:
     """Explain one method: formula, promise, assumptions, known attack."""
     content = coterie.list_methods()[name]
-    if as_json:
-        print_json(content)
-        return
     k = f"always {content['fixed_k']}"
     if not content["fixed_k"]:
         k = f"{content['minimum_k']} or more; clusters of k, the last takes the remainder"
@@ -89,4 +77,4 @@ def show_method(
         ),
     ]
     text = "\n".join(f"[bold]{heading}[/]{'':{15 - len(heading)}}{words}" for heading, words in lines)
-    console.print(Panel(text, title=name, expand=False))
+    say(content, Panel(text, title=name, expand=False), as_json=as_json)

@@ -30,6 +30,8 @@ Query = Annotated[str | None, Option(help="Query to read instead of a table.")]
 SourceTable = Annotated[
     str | None, Option(help="Table of a database, sheet of a workbook, or data frame of an .rda file.")
 ]
+OriginalTable = Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")]
+TableOfRelease = Annotated[str | None, Option("--table", help="The released table, for a database URL.")]
 ReleasedTable = Annotated[str | None, Option(help="Table of RELEASED, where it is a database.")]
 LedgerToCharge = Annotated[Path | None, Option(help="Ledger to charge (`coterie ledger init` makes one).")]
 Despite = Annotated[

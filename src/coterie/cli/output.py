@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from rich.console import Console
+from rich import box
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
@@ -41,6 +42,10 @@ STATUS_STYLE = {
 }
 
 
+# A table with one line below its headings.
+PLAIN: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+
+
 def wants_json(arguments: Sequence[str]) -> bool:
     return "--json" in arguments
 
@@ -49,8 +54,8 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def say(content: Any, *lines: str, as_json: bool) -> None:
-    """JSON for programs, or lines for people."""
+def say(content: Any, *lines: RenderableType, as_json: bool) -> None:
+    """JSON for programs, or lines and what else can be drawn for people."""
     if as_json:
         print_json(content)
     else:

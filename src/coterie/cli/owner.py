@@ -12,22 +12,11 @@ import typer
 from rich.markup import escape
 from typer import Argument, Option
 
+from coterie.cli import owner_identity as identity
 from coterie.cli.federation_output import OWNER, StudyName, chosen, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.options import AsJson, Query, SourceTable
 from coterie.cli.output import console, errors, print_json, say
-from coterie.cli.owner_identity import (
-    CaBundle,
-    HomeFolder,
-    acting,
-    backup_command,
-    leave_command,
-    owner_client,
-    recover_command,
-    restore_command,
-    rotate_command,
-    trust_command,
-)
 from coterie.federation.documents.answers import Enrolment, Invitation
 from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.agent import Agent
@@ -44,10 +33,10 @@ app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
 
 @app.command("inspect")
 def inspect_command(
-    home: HomeFolder,
+    home: identity.HomeFolder,
     study: Annotated[str | None, Argument(metavar="STUDY", help="Id or its beginning; default: all.")] = None,
     offline: Annotated[bool, Option("--offline", help="Show what the running process last heard.")] = False,
-    ca_bundle: CaBundle = None,
+    ca_bundle: identity.CaBundle = None,
     as_json: AsJson = False,
 ) -> None:
     """What is asked of you: attributes, epsilon, k, what is left of the budget. Changes nothing.
@@ -57,8 +46,8 @@ def inspect_command(
     opened = OwnerHome.open(home)
     known = opened.journal.seen()  # also what has ended and is closed, of which the aggregator tells no more
     if not offline:
-        with owner_client(opened, ca_bundle) as client:
-            known |= {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
+        with Client.of(opened, ca_bundle) as client:
+            known |= _told_by(client)
     shown = [shown_study(opened, wanted) for name, wanted in known.items() if name.startswith(study or "")]
     if as_json:
         print_json({"owner": opened.owner, "studies": shown})
@@ -72,7 +61,7 @@ def inspect_command(
 @app.command("approve")
 def approve_command(
     study: StudyName,
-    home: HomeFolder,
+    home: identity.HomeFolder,
     data: Annotated[
         str,
         Option(help="Your table: CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS or R file, or database URL."),
@@ -130,7 +119,7 @@ def approve_command(
 @app.command("refuse")
 def refuse_command(
     study: StudyName,
-    home: HomeFolder,
+    home: identity.HomeFolder,
     reason: Annotated[str, Option(help="Goes to the aggregator, signed.")] = "the owner does not take part",
     as_json: AsJson = False,
 ) -> None:
@@ -144,13 +133,16 @@ def refuse_command(
     _said(wanted["id"], "refuse", as_json)
 
 
+def _told_by(client: Client) -> dict[str, dict[str, Any]]:
+    return {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
+
+
 def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
     """What is asked, as the running process has last seen it, else from the aggregator."""
     known = home.journal.seen()
     if not any(name.startswith(study) for name in known):
-        with owner_client(home, None) as client:
-            found = client.get("/v1/desired?after=&wait=0")["studies"]
-        known = {wanted["id"]: wanted for wanted in found}
+        with Client.of(home) as client:
+            known = _told_by(client)
     return known[chosen(known, study, "coterie owner inspect")]
 
 
@@ -182,7 +174,7 @@ def _said(study: str, word: str, as_json: bool) -> None:
 @app.command("join")
 def join_command(
     invitation: Annotated[str, Argument(metavar="INVITATION", help="The invitation's file, or its text.")],
-    home: HomeFolder,
+    home: identity.HomeFolder,
     expect: Annotated[
         str | None,
         Option(help="The aggregator's key (SHA256:…) as its administrator told you by another way."),
@@ -193,7 +185,7 @@ def join_command(
             help="PEM file with a TLS certificate and its key, if the aggregator demands one. A copy is kept here."
         ),
     ] = None,
-    ca_bundle: CaBundle = None,
+    ca_bundle: identity.CaBundle = None,
     as_json: AsJson = False,
 ) -> None:
     """Make keys here, pin the aggregator's, and enrol. The private keys never leave this folder.
@@ -225,7 +217,7 @@ def join_command(
 
 @app.command("run")
 def run_command(
-    home: HomeFolder,
+    home: identity.HomeFolder,
     unattended: Annotated[
         bool, Option("--unattended", help="Nobody decides by hand: what no policy allows is refused.")
     ] = False,
@@ -233,7 +225,7 @@ def run_command(
     until_done: Annotated[
         bool, Option("--until-done", help="Stop when all known studies have ended.")
     ] = False,
-    ca_bundle: CaBundle = None,
+    ca_bundle: identity.CaBundle = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask the aggregator what is wanted and do it, until stopped. May be killed at any time: it resumes where it was.
@@ -249,7 +241,7 @@ def run_command(
             line = " ".join(text.split())  # whatever the aggregator wrote: one line per event
             console.print(f"{escape(event):12} {study[:12] if study else '':12}  {escape(line)}")
 
-    with acting(opened, ca_bundle) as client:
+    with identity.acting(opened, ca_bundle) as client:
         try:
             Agent(opened, client, say, unattended=unattended).run(once=once, until_done=until_done)
         except KeyboardInterrupt:
@@ -258,7 +250,7 @@ def run_command(
 
 @app.command("page")
 def page_command(
-    home: HomeFolder,
+    home: identity.HomeFolder,
     port: Annotated[int, Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -284,7 +276,7 @@ def page_command(
 
 
 @app.command("ledger")
-def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
+def ledger_command(home: identity.HomeFolder, as_json: AsJson = False) -> None:
     """What your populations have spent on which promise, and the diary of this owner with its seal.
 
     Example: coterie owner ledger --home ./owner
@@ -307,5 +299,5 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
         console.print(f"Seal: {diary[-1]['seal']}")
 
 
-for do in (recover_command, rotate_command, trust_command, leave_command, backup_command, restore_command):
-    app.command(do.__name__.removesuffix("_command"))(do)
+for do in ("recover", "rotate", "trust", "leave", "backup", "restore"):
+    app.command(do)(getattr(identity, f"{do}_command"))

@@ -16,7 +16,7 @@ from coterie.cli.options import AsJson
 from coterie.cli.output import say
 from coterie.federation.backup import backup_owner, restore_owner
 from coterie.federation.owner.client import Client, rotate_keys
-from coterie.federation.owner.holding import give_back, held_studies
+from coterie.federation.owner.contribution import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import own_fingerprint, pin_peer
 from coterie.federation.owner.witness import recover
@@ -33,24 +33,10 @@ CaBundle = Annotated[
 ]
 
 
-def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
-    return Client(
-        home.url,
-        home.aggregators[0],
-        home.trusted_tls(),
-        home.keys,
-        session=session,
-        replaces=replaces,
-        ca_bundle=ca_bundle,
-        shown=home.tls_client,
-        succeeded=home.succeed,
-    )
-
-
 @contextmanager
 def acting(home: OwnerHome, ca_bundle: Path | None) -> Iterator[Client]:
     """As the one process that acts in this folder."""
-    with home.running() as names, owner_client(home, ca_bundle, *names) as client:
+    with home.running() as names, Client.of(home, ca_bundle, *names) as client:
         yield client
 
 
@@ -83,7 +69,7 @@ def rotate_command(home: HomeFolder, ca_bundle: CaBundle = None, as_json: AsJson
     opened = OwnerHome.open(home)
     with opened.running() as (session, previous), opened.still():
         keys = rotate_keys(
-            opened, lambda keys: owner_client(replace(opened, keys=keys), ca_bundle, session, previous)
+            opened, lambda keys: Client.of(replace(opened, keys=keys), ca_bundle, session, previous)
         )
     key = peer_fingerprint(keys.public, keys.sealing_public)
     say(

@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich import box
 from rich.markup import escape
 from rich.prompt import FloatPrompt, Prompt
 from typer import Argument, Option
 
 import coterie
 from coterie.cli.options import AsJson, Query, SchemaFile, SourceTable, Target, asked
-from coterie.cli.output import console, listed, next_steps, note, print_json, spinner, table_of
+from coterie.cli.output import PLAIN, console, listed, next_steps, note, print_json, spinner, table_of
 from coterie.comparison.recommendation import PURPOSES, Recommendation, is_usable
 from coterie.evaluation import get_measure
 from coterie.schema.document import as_schema
@@ -113,16 +112,15 @@ def _print(found: Recommendation, data: str, schema: Path) -> None:
         ("relations between two columns", sure.relations),
         ("regressions and classifiers", sure.models),
     ]
-    plain: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
     caption = "± holds 9 times in 10, on invented people"
-    console.print(table_of(rows, ("what users can expect", ""), title="", caption=caption, **plain))
+    console.print(table_of(rows, ("what users can expect", ""), title="", caption=caption, **PLAIN))
     if found.strengths:
         lines = [
             (one.epsilon, f"at most {one.at_most_sure}", f"± {one.shares:.2g} points", one.words)
             for one in found.strengths
         ]
         headings = ("ε", "50 % sure before; after", "shares", meaning)
-        console.print(table_of(lines, headings, title="How strong should the promise be?", **plain))
+        console.print(table_of(lines, headings, title="How strong should the promise be?", **PLAIN))
     if found.runner_up is not None:
         other = found.runner_up
         console.print(f"Next best: {other.choice} ({other.status}): {other.words} ({other.error:.2g}).")

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 import coterie
 from coterie.cli.options import AsJson
-from coterie.cli.output import console, errors, note, print_json, table_of
+from coterie.cli.output import console, errors, note, print_json, say, table_of
 from coterie.errors import DataError, ParameterError
 from coterie.papers import get_experiment
 from coterie.papers.experiment import ClaimVerdict
@@ -115,9 +115,6 @@ def _print(result: Reproduction) -> None:
 
 def _list(*, as_json: bool) -> None:
     rows = list(coterie.list_experiments().values())
-    if as_json:
-        print_json(rows)
-        return
     lines = (
         (
             f"[bold]{row['name']}[/]",
@@ -131,4 +128,5 @@ def _list(*, as_json: bool) -> None:
     )
     caption = "coterie reproduce NAME -o FOLDER, or all"
     headings = ("name", "what", "paper", "data", "about")  # the name is to be copied
-    console.print(table_of(lines, headings, whole=("name",), title="Experiments", caption=caption))
+    table = table_of(lines, headings, whole=("name",), title="Experiments", caption=caption)
+    say(rows, table, as_json=as_json)

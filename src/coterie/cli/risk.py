@@ -7,24 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from rich import box
 from rich.markup import escape
 from typer import Option
 
 import coterie
 from coterie.auditing.disclosure_risk import WARNING
 from coterie.cli.options import AsJson, DataSource, Force, Query, SchemaFile, SourceTable, asked
-from coterie.cli.output import console, note, print_json, table_of, warn
+from coterie.cli.output import PLAIN, console, note, print_json, table_of, warn
 from coterie.publication.staging import stage_bytes
-from coterie.report.risk_page import (
-    KEY_HEADINGS,
-    SUBSET_HEADINGS,
-    figure_lines,
-    key_lines,
-    risk_page,
-    singled_out,
-    subset_lines,
-)
+from coterie.report import risk_page
 
 
 def risk_command(
@@ -57,7 +48,7 @@ def risk_command(
     """
     found = coterie.risk(**asked(locals(), "page", "output", "force"))
     written = {
-        page: risk_page(found),
+        page: risk_page.risk_page(found),
         output: json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n",
     }
     inputs = ((data, table) if table else data, str(schema))
@@ -74,11 +65,11 @@ def risk_command(
     warn(WARNING)
     console.print(f"[bold]{escape(found.verdict)}.[/]")
     headings = ["", "now"] if found.before is None else ["", "before recoding", "after"]
-    _show(figure_lines(found), headings)
+    _show(risk_page.figure_lines(found), headings)
     if found.now.uniques:
-        console.print(singled_out(found.now))
-        _show(key_lines(found.now), KEY_HEADINGS)
-        _show(subset_lines(found.now), SUBSET_HEADINGS)
+        console.print(risk_page.singled_out(found.now))
+        _show(risk_page.key_lines(found.now), risk_page.KEY_HEADINGS)
+        _show(risk_page.subset_lines(found.now), risk_page.SUBSET_HEADINGS)
     for name, words in found.recoded.items():
         note(f"{name}: {words}.", before="Recoded")
     for words in found.notes:
@@ -90,4 +81,4 @@ def risk_command(
 def _show(lines: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
     if lines:
         rows = [tuple(map(escape, line)) for line in lines]
-        console.print(table_of(rows, headings, right=headings[1:], box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)))
+        console.print(table_of(rows, headings, right=headings[1:], **PLAIN))

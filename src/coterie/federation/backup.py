@@ -20,7 +20,7 @@ from coterie.federation.aggregator.home import DATABASE, SETTINGS, Aggregator
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import JOURNAL, LEDGER, OwnerHome
 from coterie.federation.owner.policy import read_policy
-from coterie.federation.secrets.keys import keep_private
+from coterie.federation.secrets.keys import keep_private, private_folder
 from coterie.federation.storage.database import Database, audit, copy_rows
 from coterie.federation.storage.parties import note
 
@@ -31,7 +31,7 @@ _OF_OWNER = (*_OF_BOTH, "*.yaml", "studies")
 
 def backup_aggregator(aggregator: Aggregator, output: Path) -> None:
     """Nothing is written meanwhile; that is short, because files, which never change, are only named a second time."""
-    _make(output)
+    private_folder(output, "Give a new name.", new=True)
     with closing(Database.open(f"sqlite:///{output / DATABASE}")) as copy:
         with aggregator.database.writing() as source, copy.noting() as target:
             copy_rows(source, target)
@@ -49,7 +49,7 @@ def backup_aggregator(aggregator: Aggregator, output: Path) -> None:
 def restore_aggregator(backup: Path, folder: Path, database: str | None) -> None:
     """Into a new folder; and into an empty database, if it is not to be SQLite in the folder."""
     Aggregator.open(backup).close()  # says what is wrong with it; an older one is brought up to date
-    _make(folder)
+    private_folder(folder, "Give a new name.", new=True)
     try:
         _fill(backup, folder, database)
     except BaseException:
@@ -77,7 +77,7 @@ def _fill(backup: Path, folder: Path, database: str | None) -> None:
 
 def backup_owner(home: OwnerHome, output: Path) -> list[str]:
     """Between two steps of the running process. Names the ledgers that stand elsewhere, and are not in it."""
-    _make(output)
+    private_folder(output, "Give a new name.", new=True)
     with home.still():
         for name in (JOURNAL, LEDGER):
             if (home.folder / name).exists():
@@ -95,16 +95,9 @@ def backup_owner(home: OwnerHome, output: Path) -> list[str]:
 def restore_owner(backup: Path, folder: Path) -> None:
     """To the path where it stood: the ledger knows the files of releases by their paths."""
     OwnerHome.open(backup)
-    _make(folder)
+    private_folder(folder, "Give a new name.", new=True)
     _copy(backup, folder, (*_OF_OWNER, JOURNAL, LEDGER), shutil.copy2)
     OwnerHome.open(folder).journal.note("restored")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True)
-    except OSError as error:
-        raise FederationError(f"{folder} cannot be made ({error.strerror}).", "Give a new name.") from None
 
 
 def _copy(source: Path, target: Path, names: Iterable[str], copy: object) -> None:

@@ -93,7 +93,6 @@ def paper_grid(
     runs: int,
     measures: Sequence[str | Measure],
     *,
-    seed: int = 0,
     settings: Settings | None = None,
     sorted_table: SortedTable | None = None,
     find: Callable[[str], Method] = get_method,
@@ -118,7 +117,7 @@ def paper_grid(
     single: dict[str, dict[Key, Floats]] = {measure.name: {} for measure in chosen}
     spread: dict[str, dict[Key, Floats]] = {measure.name: {} for measure in chosen}
     ordered = sorted(cells, key=lambda cell: cell.k)
-    for block in run_cells(ready, ordered, Trials(runs, seed, chosen, settings or Settings()), find):
+    for block in run_cells(ready, ordered, Trials(runs, 0, chosen, settings or Settings()), find):
         for measure in chosen:
             assert measure.attribute is not None
             values = block.values[measure.name]

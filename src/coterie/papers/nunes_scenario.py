@@ -185,12 +185,12 @@ SETS = 200
 ERRORS = 5
 
 
-def simulated_scores(chosen: Scenario, budgets: Floats, seed: int = 0) -> Floats:
+def simulated_scores(chosen: Scenario, budgets: Floats) -> Floats:
     """Scores as the thesis computes them, each the mean of 1,000 simulations; written apart from the metric."""
     content = chosen.table
     values = np.array([*content["mean"], *content["count"], *content["std"]])
     sensitivities = np.array([*content["mean sensitivity"], 1, 1, 1, 1, *content["std sensitivity"]])
-    generator = np.random.Generator(np.random.PCG64(seed))
+    generator = np.random.Generator(np.random.PCG64(0))
     found = []
     for _ in range(SETS):
         noise = generator.laplace(size=(SIMULATIONS, 12)) * (sensitivities / budgets)

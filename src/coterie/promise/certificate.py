@@ -273,7 +273,7 @@ class Certificate(Signable):
     def from_json(cls, text: str | bytes) -> Certificate:
         try:
             # Two entries of one name would let a reader see another certificate than the one that was signed.
-            return cls.model_validate(json.loads(text, object_pairs_hook=_once))
+            return cls.model_validate(json.loads(text, object_pairs_hook=named_once))
         except (ValueError, RecursionError) as error:
             if not isinstance(error, ValidationError):
                 raise CertificateError(
@@ -288,8 +288,9 @@ class Certificate(Signable):
             ) from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a JSON object: no name twice."""
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise ValueError("an entry appears twice")
+        raise ValueError("a name appears twice")
     return content

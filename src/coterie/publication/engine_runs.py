@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -37,6 +37,7 @@ from coterie.publication.spark_staging import (
 )
 from coterie.publication.staging import Staged
 from coterie.schema.attributes import Role, Schema
+from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.address import Address, is_database
 from coterie.table.digest import table_digest
@@ -73,6 +74,12 @@ class ProtectRequest:
     rows: int | None = None
     target: str | None = None
     progress: Progress = field(default=quiet, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> ProtectRequest:
+        """The arguments of a function, `locals()` of its first line."""
+        named = {entry.name: given[entry.name] for entry in fields(cls)}
+        return cls(**named | {"schema": as_schema(given["schema"]), "progress": given["progress"] or quiet})
 
     @property
     def source(self) -> str | None:

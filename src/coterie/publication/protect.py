@@ -17,7 +17,6 @@ from coterie.publication.engine_runs import (
     OutOfCore,
     Progress,
     ProtectRequest,
-    quiet,
     request_fingerprint,
     run_of,
 )
@@ -32,7 +31,6 @@ from coterie.publication.release import (
 )
 from coterie.publication.severe_audit import reason_document, require_reason
 from coterie.schema.attributes import Schema
-from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
 from coterie.table.address import Address, is_database
 
@@ -149,10 +147,7 @@ def protect(
     >>> len(release.data["age"])
     4
     """
-    asked = ProtectRequest(
-        *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
-        *(delta, rows, target, progress or quiet),
-    )
+    asked = ProtectRequest.of(locals())
     asked.recipe  # noqa: B018 (a misspelt name should not cost the time of reading the table)
     run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
     fingerprint = uuid4().hex if forget else ""
@@ -256,10 +251,7 @@ def publish(
     100
     """
     require_both(ledger, population)
-    asked = ProtectRequest(
-        *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
-        *(delta, rows, target, progress or quiet),
-    )
+    asked = ProtectRequest.of(locals())
     total_epsilon(epsilon, asked.recipe)  # a misspelt name should not cost the time of reading the table
     run = run_of(
         asked, engine=engine, memory=memory, scratch=scratch, master=master, output_table=output_table
@@ -276,10 +268,9 @@ def publish(
             "Write to a new table without --force, or read with --table instead of --query.",
         )
     reason = require_reason(data, output, asked.recipe.name, despite)
-    inputs = (schema,) if isinstance(schema, str | Path) else ()
-    where = destination_of(
-        run, output, output_table, certificate, internal, sign, force, inputs, measurements=measurements
-    )
+    beside: dict[str, Any] = {"certificate": certificate, "internal": internal, "key": sign}
+    beside |= {"measurements": measurements, "inputs": (schema,) if isinstance(schema, str | Path) else ()}
+    where = destination_of(run, output, output_table, force=force, **beside)
     with scratch_beside(str(output), run.folder) if isinstance(run, OutOfCore) else nullcontext() as place:
         if isinstance(run, OutOfCore):
             run = replace(run, scratch=place)

@@ -272,9 +272,8 @@ class Release:
         ...     coterie.verify(f"{folder}/released.csv")
         <Verification: the release has the bytes that were certified; not signed>
         """
-        where = destination_of(
-            self._run, path, table, certificate, internal, sign, force, measurements=measurements
-        )
+        beside: dict[str, Any] = {"certificate": certificate, "internal": internal, "key": sign}
+        where = destination_of(self._run, path, table, force=force, measurements=measurements, **beside)
 
         def make() -> Any:
             self._run.refuse_early(where)
@@ -353,21 +352,20 @@ def destination_of(
     run: Run,
     path: str | Path,
     table: str | None,
-    certificate: str | Path | None,
-    internal: str | Path | None,
-    sign: str | Path | None,
+    *,
     force: bool,
     inputs: tuple[str | Path, ...] = (),
-    *,
-    measurements: str | Path | None = None,
+    **beside: str | Path | None,
 ) -> Destination:
+    """`beside`: the certificate, internal figures, measurements, and the key to sign with."""
     asked = run.request
-    if measurements is not None and asked.recipe.whole_table is None:
+    files = {name: None if place is None else Path(place) for name, place in beside.items()}
+    if files["measurements"] is not None and asked.recipe.whole_table is None:
         raise ParameterError(
             f"Method '{asked.recipe.name}' does not draw rows from noisy counts.",
             "Leave out the measurements, or choose dp-synthetic.",
         )
-    if internal is not None and (run.parts or run.streamed):
+    if files["internal"] is not None and (run.parts or run.streamed):
         raise ParameterError(
             "Internal figures need the whole table in memory.", "Leave them out, or work in memory."
         )
@@ -380,13 +378,10 @@ def destination_of(
     return Destination(
         data=str(path),
         table=table,
-        certificate=None if certificate is None else Path(certificate),
-        internal=None if internal is None else Path(internal),
-        measurements=None if measurements is None else Path(measurements),
-        key=None if sign is None else Path(sign),
         schema=asked.schema,
         parts=run.parts,
         streamed=run.streamed,
         inputs=(*source, *inputs),
         force=force,
+        **files,
     )

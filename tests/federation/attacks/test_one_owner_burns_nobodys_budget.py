@@ -12,8 +12,8 @@ from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import answering
 from coterie.federation.owner.client import AnswerFault
+from coterie.federation.owner.contribution import KEY, SECRET, held_studies
 from coterie.federation.owner.deciding import note_refusal
-from coterie.federation.owner.holding import KEY, SECRET, held_studies
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.publication.ledger import Ledger
 from coterie.schema.exact import as_text

@@ -20,7 +20,7 @@ from coterie.federation.documents.answers import Chunk, arrow_schema, as_sent, c
 from coterie.federation.documents.signed import sha256
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import UNPACKED_CHUNK_BYTES
-from coterie.federation.owner import computing
+from coterie.federation.owner import contribution
 
 ROWS = 4000
 
@@ -97,7 +97,7 @@ def test_its_sender_is_refused_and_the_aggregator_goes_on(
         shared.give(home, people(40, 3))
     study = shared.study(["bomb-a", "bomb-b"], attributes=ATTRIBUTES)
     with monkeypatch.context() as patch:
-        patch.setattr(computing, "packed", lambda table: [(chunk(bomb(), 40), bomb())])
+        patch.setattr(contribution, "packed", lambda table: [(chunk(bomb(), 40), bomb())])
         Look(shared, homes[0]).once()
         Look(shared, homes[1]).once()
         shared.await_state(study, "COLLECTING")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from federation_world import PATIENCE
 from uvicorn.server import ServerState
 
 from coterie.federation.aggregator import connections, service
@@ -22,7 +23,7 @@ from coterie.federation.aggregator.home import Fault
 from coterie.federation.aggregator.service import Authentication, SignedRequest
 from coterie.federation.documents import wire
 from coterie.federation.documents.signed import sha256
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import Keys
 
 STUDY = "0" * 64
@@ -33,7 +34,7 @@ def announced(world: Any, target: str, length: int, headers: dict[str, str]) -> 
     context = ssl.create_default_context(cadata=world.aggregator.tls_certificate)
     context.check_hostname = False
     with (
-        socket.create_connection(("127.0.0.1", world.port), timeout=20) as plain,
+        socket.create_connection(("127.0.0.1", world.port), timeout=PATIENCE) as plain,
         context.wrap_socket(plain) as line,
     ):
         head = [f"PUT {target} HTTP/1.1", "Host: x", f"Content-Length: {length}"]

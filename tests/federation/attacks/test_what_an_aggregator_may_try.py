@@ -12,8 +12,8 @@ from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.errors import Conflict, FederationError
+from coterie.federation.owner.contribution import KEY, SECRET, held_studies
 from coterie.federation.owner.deciding import note_refusal
-from coterie.federation.owner.holding import KEY, SECRET, held_studies
 from coterie.federation.owner.witness import RolledBack, recover
 from coterie.federation.secrets.keys import Keys
 from coterie.publication.ledger import Ledger

@@ -267,7 +267,7 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
     if isinstance(original, CategoryColumn):
         # δ over its largest value: a label weighs at most as much as a number does.
         distance = original.distance / (float(original.distance.max()) or 1.0)
-        from_data = attribute.domain_from_data
+        from_data = bool(attribute.from_data)
         return Seen(
             attribute.name, False, *values, 1.0, 0.0, 1.0, distance=distance, bounds_from_data=from_data
         )

@@ -9,10 +9,9 @@ import shutil
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+import httpx
 from sqlalchemy import Connection, Table, delete, func, select, update
 
 from coterie._version import __version__
@@ -20,7 +19,7 @@ from coterie.federation.aggregator.home import NEXT_TLS, Aggregator
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import FederationError
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import peer_fingerprint
 from coterie.federation.storage.database import audit, contributions, invitations, owners, studies, tokens
 from coterie.federation.storage.parties import Owner, add_token, diary_head, leave, note, owner_by_name
@@ -178,14 +177,6 @@ _FOR_PEOPLE = frozenset({"quarantined", "second process", "rolled back", "fault"
 _SECONDS = 10
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Whoever answers there must not send this machine to addresses of its own network."""
-
-
-_straight = build_opener(_NoRedirect)
-
-
 class Webhook:
     """Posts `{"event", "at", "study", "owner"}` as JSON. What cannot be delivered is logged, and not tried again."""
 
@@ -215,12 +206,10 @@ class Webhook:
         return len(told)
 
     def _post(self, content: dict[str, Any]) -> None:
-        body = json.dumps(content).encode()
-        request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
         try:
-            with _straight.open(request, timeout=_SECONDS):
-                pass
-        except (URLError, OSError, ValueError) as error:
+            # Whoever answers there must not send this machine to addresses of its own network: a redirect is a fault.
+            httpx.post(self._url, json=content, timeout=_SECONDS, follow_redirects=False).raise_for_status()
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             log.error("the webhook did not take an event (%s)", type(error).__name__)
 
 

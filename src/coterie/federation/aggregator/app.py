@@ -30,11 +30,11 @@ from coterie.federation.aggregator.connections import (
     allow_many_files,
     guard_handshakes,
 )
-from coterie.federation.aggregator.home import Aggregator, Fault
+from coterie.federation.aggregator.home import Aggregator, Complaints, Fault
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.aggregator.service import Service
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import NO_ROOM
 from coterie.federation.storage.studies import stages
 
@@ -71,47 +71,37 @@ def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
     app.include_router(routes.router)
     app.include_router(status_page.router)
 
-    @app.exception_handler(Fault)
-    async def _fault(request: Request, fault: Fault) -> Response:
-        return service.answer(request, fault.content, fault.status)
-
-    @app.exception_handler(FederationError)
-    async def _federation(request: Request, error: FederationError) -> Response:
-        status, word = (409, "conflict") if isinstance(error, Conflict) else (422, "unacceptable")
-        content = {"error": word, "problem": error.problem, "advice": error.advice}
-        return service.answer(request, content, status)
-
-    @app.exception_handler(RequestValidationError)
-    async def _parameters(request: Request, error: RequestValidationError) -> Response:
-        content = {"error": "unacceptable", "problem": "A part of the address is wrong.", "advice": ""}
-        return service.answer(request, content, 422)
-
-    @app.exception_handler(HTTPException)
-    async def _http(request: Request, error: HTTPException) -> Response:
-        content = {"error": "refused", "problem": str(error.detail), "advice": ""}
-        response = service.answer(request, content, error.status_code)
-        response.headers.update(error.headers or {})
+    async def answer(request: Request, error: Exception) -> Response:
+        fault = _fault_of(error, aggregator.complaints)
+        response = service.answer(request, fault.content, fault.status)
+        response.headers.update(getattr(error, "headers", None) or {})
         return response
 
-    @app.exception_handler(OSError)
-    async def _disk(request: Request, error: OSError) -> Response:
-        full = error.errno in NO_ROOM
-        aggregator.complaints.say(
-            "an owner was sent away: " + ("the disk is full" if full else "input/output error")
-        )
-        return service.answer(request, _storage_trouble(full=full), 507)
-
-    @app.exception_handler(OperationalError)
-    async def _database(request: Request, error: OperationalError) -> Response:
-        aggregator.complaints.say(f"the database does not answer ({type(error.orig).__name__})")
-        return service.answer(request, _storage_trouble(full=False), 503)
-
+    for kind in (Fault, FederationError, RequestValidationError, HTTPException, OSError, OperationalError):
+        app.add_exception_handler(kind, answer)
     return app
 
 
-def _storage_trouble(*, full: bool) -> dict[str, str]:
+def _fault_of(error: Exception, complaints: Complaints) -> Fault:
+    """What an owner is told. What is wrong with this machine is said in its log."""
+    match error:
+        case Fault():
+            return error
+        case FederationError():
+            status, word = (409, "conflict") if isinstance(error, Conflict) else (422, "unacceptable")
+            return Fault(status, word, error.problem, error.advice)
+        case RequestValidationError():
+            return Fault(422, "unacceptable", "A part of the address is wrong.")
+        case HTTPException():
+            return Fault(error.status_code, "refused", str(error.detail))
+    full, later = False, "Nothing is lost; try again later."
+    if isinstance(error, OperationalError):
+        complaints.say(f"the database does not answer ({type(error.orig).__name__})")
+    elif isinstance(error, OSError):
+        full = error.errno in NO_ROOM
+        complaints.say(f"an owner was sent away: {'the disk is full' if full else 'input/output error'}")
     problem = "The aggregator's disk is full." if full else "The aggregator cannot store anything now."
-    return {"error": "storage", "problem": problem, "advice": "Nothing is lost; try again later."}
+    return Fault(507 if isinstance(error, OSError) else 503, "storage", problem, later)
 
 
 async def _telling(aggregator: Aggregator, webhook: Webhook) -> None:

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.secrets import keys as tls
+from coterie.federation.secrets import tls
 from coterie.federation.secrets.keys import (
     Keys,
     current_keys,
@@ -29,6 +29,7 @@ from coterie.federation.secrets.keys import (
     former_keys,
     keep_private,
     next_keys,
+    private_folder,
     use_next_keys,
     write_private,
 )
@@ -174,18 +175,13 @@ class Aggregator:
 
 def init(folder: Path, url: str, names: Sequence[str], database: str | None) -> tuple[Aggregator, str]:
     """A new aggregator, and the token that opens its status page. The token is shown once and stored as a hash."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):  # what is wrong with the folder is said when it is made
         if any(folder.iterdir()):
             raise FederationError(f"{folder} is not empty.", "Choose a new folder.")
-        os.chmod(folder, 0o700)
-        for part in ("chunks", "releases", "work"):
-            (folder / part).mkdir(mode=0o700)
-    except OSError as error:
-        raise FederationError(
-            f"{folder} cannot be made ({error.strerror}).", "Choose another place."
-        ) from None
+    private_folder(folder, "Choose another place.")
     try:
+        for part in ("chunks", "releases", "work"):
+            private_folder(folder / part, "Choose another place.", new=True)
         return _made(folder, url, names, database)
     except BaseException:
         # Half an aggregator would stand in the way of the next attempt.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -26,31 +28,8 @@ from coterie.federation.documents.states import SHOWN, STUDY, ContributionState,
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import require_sound
+from coterie.federation.storage import parties, studies
 from coterie.federation.storage.database import chunks
-from coterie.federation.storage.parties import (
-    Owner,
-    begin_witness,
-    change_keys,
-    keep_parcel,
-    leave,
-    owner_by_name,
-    parcel_text,
-    step_complete,
-)
-from coterie.federation.storage.studies import (
-    Contribution,
-    StudyRow,
-    close_contribution,
-    contribution,
-    contributions_by,
-    keep_part_key,
-    may_withdraw,
-    move_contribution,
-    move_study,
-    set_group_key,
-    study_row,
-    withdraw_all,
-)
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
@@ -59,34 +38,33 @@ _LOOK, _ASK = "Look at its present state.", "Send what the protocol describes."
 D = TypeVar("D", bound=OfOwner)
 
 
-def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
-    changes nothing."""
+def answer(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
+    """Approve (which attributes, whether the people are nowhere else) or refuse (why).
+
+    Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating it changes nothing.
+    """
     signed, opened = _said(aggregator, owner, body, study, "answer", Answer)
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.answer is not None and signed_from(mine.answer).document == signed.document:
             return {"state": mine.state.value}
         _require_open(row)
         if state is _C.APPROVED:
             asked = {attribute.name for attribute in row.study.attributes}
-            unknown = [name for name in opened.attributes if name not in asked]
-            if unknown:
+            if not asked.issuperset(opened.attributes):
                 raise FederationError("The answer offers attributes that the study does not have.", _ASK)
             if (opened.promise is None) != (row.study.protocol == 1):
                 raise FederationError("From protocol 2 on, and only there, an approval has a promise.", _ASK)
             if opened.promise is not None:
                 require_no_stronger(row.study, owner.name, opened.promise)
-        move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
+        studies.move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
     return {"state": state.value}
 
 
-def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """The lead owner's sealed key; exactly one sealed copy for every other owner of the roster."""
+def group_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
+    """The lead owner's key for the pseudonyms, sealed to each other owner."""
     signed = signed_from(body)
-    with aggregator.database.writing() as connection:
-        row, _ = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, _):
         if row.study.lead != owner.name:
             raise Conflict("Only the lead owner of a vertical study makes the group key.", _LOOK)
         if row.group_key is not None and signed_from(row.group_key).document == signed.document:
@@ -96,7 +74,7 @@ def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> 
         if key.study != study or sorted(entry.owner for entry in key.sealed) != expected:
             raise FederationError("The group key is not sealed to each other owner exactly once.", _ASK)
         _require_open(row)
-        set_group_key(connection, study, owner.name, signed)
+        studies.set_group_key(connection, study, owner.name, signed)
     return {"state": "kept"}
 
 
@@ -104,28 +82,26 @@ class ProgressReport(Document):
     state: ContributionState
 
 
-def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
+def progress(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
+    """RESERVED, COMPUTED or WITHDRAWN."""
     state = validated(ProgressReport, parsed(body), "report").state
     if state not in (_C.RESERVED, _C.COMPUTED, _C.WITHDRAWN):
         raise FederationError("Only RESERVED, COMPUTED and WITHDRAWN are reported.", _ASK)
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.state is state:
             return {"state": state.value}
         if state is not _C.WITHDRAWN:
             require_collecting(row)
-        elif not may_withdraw(row, mine):
+        elif not studies.may_withdraw(row, mine):
             raise Conflict(f"A contribution that is {mine.state} cannot be taken back any more.", _LOOK)
-        move_contribution(connection, mine, state)
+        studies.move_contribution(connection, mine, state)
     return {"state": state.value}
 
 
-def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
-    """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
+def manifest(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, object]:
+    """Which chunks will come; answers which are missing."""
     signed, opened = _said(aggregator, owner, body, study, "manifest", Manifest)
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.manifest is not None:
             if _manifest_digest(mine) != sha256(signed.canonical()):
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
@@ -134,15 +110,16 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
             # Also unpacked and joined: before anybody is charged for a study that this disk could never hold.
             unpacked = opened.rows * row_bytes(row.study.asked_of(owner.name))
             require_room(aggregator.folder, max(sum(chunk.size for chunk in opened.chunks), unpacked))
-            move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
+            studies.move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
         missing = _missing(connection, mine, len(opened.chunks))
     return {"missing": [] if mine.receipt else missing}
 
 
-def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number: int) -> dict[str, object]:
-    """One chunk, kept under a name of ours once its hash is right. Sending it again changes nothing."""
-    with aggregator.database.reading() as connection:
-        row, mine = own_part(connection, owner, study)
+def chunk(
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, number: int
+) -> dict[str, object]:
+    """One chunk; sending it again changes nothing."""
+    row, mine = _seen(aggregator, owner, study)
     if mine.state is not _C.UPLOADING:
         if mine.receipt is not None:
             return {"number": number}
@@ -164,15 +141,15 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
     return {"number": number}
 
 
-def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
-    """All there? Then a receipt, signed; the same receipt whenever it is asked for again."""
+def seal(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, object]:
+    """Verify all chunks; answers with a signed receipt. From protocol 3 on with a signed delivery, before without a body."""
+    row, mine = _seen(aggregator, owner, study)
+    if mine.receipt is not None:
+        return signed_from(mine.receipt).content()
+    if mine.manifest is None:
+        raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
+    opened = mine.opened_manifest(row.study.keys[owner.name])
     with aggregator.database.reading() as connection:
-        row, mine = own_part(connection, owner, study)
-        if mine.receipt is not None:
-            return signed_from(mine.receipt).content()
-        if mine.manifest is None:
-            raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
-        opened = mine.opened_manifest(row.study.keys[owner.name])
         missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
     digest, values = _manifest_digest(mine), {}
@@ -190,83 +167,94 @@ def seal(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[
         raise Fault(
             409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=sorted(missing)
         )
-    receipt = Receipt(
-        study=study,
-        owner=owner.name,
-        manifest=digest,
-        rows=opened.rows,
-        at=stamp(now()),
-    )
+    receipt = Receipt(study=study, owner=owner.name, manifest=digest, rows=opened.rows, at=stamp(now()))
     signed = Signed.of(receipt, "receipt", aggregator.keys)
-    with aggregator.database.writing() as connection:
-        current = study_row(connection, study)
-        if current is None or current.opening is not None:
+    with _moving(aggregator, owner, study) as (connection, current, _):
+        if current.opening is not None:
             raise Conflict("The others have begun to open their parts; this one came too late.", _LOOK)
-        move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
+        studies.move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text(), **values)
     return signed.content()
 
 
-def part_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """What opens a sealed part. Not before all have delivered: until then nobody needs it, and it costs its owner ε."""
+def part_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
+    """What opens a sealed part, when all owners have delivered."""  # until then nobody needs it, and it costs ε
     signed, opened = _said(aggregator, owner, body, study, "part key", PartKey)
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if row.opening is None or mine.receipt is None or mine.manifest is None:
             raise Conflict("Keys are given when all owners have delivered.", "Keep it until then.")
         if opened.manifest != _manifest_digest(mine):
             raise FederationError("The key is about another manifest.", _ASK)
         if mine.state is _C.DELIVERED:
-            keep_part_key(connection, mine, signed)
+            studies.keep_part_key(connection, mine, signed)
     return {"state": "kept"}
 
 
-def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
+def released(aggregator: Aggregator, owner: parties.Owner, study: str) -> studies.StudyRow:
     """Step 8: owners get a copy. Only owners who were asked, and only when it is out."""
-    with aggregator.database.reading() as connection:
-        row, _ = own_part(connection, owner, study)
+    row, _ = _seen(aggregator, owner, study)
     if row.state is not StudyState.RELEASED:
         raise Conflict(f"The study is {row.state}; there is no release.", _LOOK)
     return row
 
 
-def released_before(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """We were restored from a backup, and an owner holds what we had signed since: the study is not released twice."""
+def certificate(aggregator: Aggregator, owner: parties.Owner, study: str) -> dict[str, object]:
+    """The certificate of the joined release, signed by the aggregator."""
+    return signed_from(released(aggregator, owner, study).certificate or "").content()
+
+
+def released_before(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
+    """The certificate of a release that the aggregator has forgotten, by a restore: the study ends."""
     signed = signed_from(body)
-    with aggregator.database.writing() as connection:
-        row, _ = own_part(connection, owner, study)
+    with _moving(aggregator, owner, study) as (connection, row, _):
         if verified(signed, row.study.aggregator).study.document != row.signed.document:
             raise FederationError("The certificate is about another study.", _ASK)
         require_collecting(row)
         reason = "it was released before this aggregator was restored from a backup; owners hold the release"
-        move_study(connection, row, StudyState.FAILED, reason=reason)
+        studies.move_study(connection, row, StudyState.FAILED, reason=reason)
     return {"state": StudyState.FAILED.value}
 
 
-def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
-    """After step 8, or after any other end: the owner knows it, and is not told again."""
-    with aggregator.database.writing() as connection:
-        row, mine = own_part(connection, owner, study)
+def closed(aggregator: Aggregator, owner: parties.Owner, _: bytes, study: str) -> dict[str, str]:
+    """The owner knows how the study ended and holds its copy: `desired` leaves it out from now on."""
+    with _moving(aggregator, owner, study) as (connection, row, mine):
         if STUDY[row.state]:
             raise Conflict(f"The study is {row.state}; it has not ended.", _LOOK)
-        close_contribution(connection, mine)
+        studies.close_contribution(connection, mine)
     return {"state": row.state.value}
 
 
-def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+def own_part(
+    connection: Connection, owner: parties.Owner, study: str
+) -> tuple[studies.StudyRow, studies.Contribution]:
     """A study that this owner is in; for all others it does not exist."""
-    row = study_row(connection, study)
-    mine = contribution(connection, study, owner.id)
+    row = studies.study_row(connection, study)
+    mine = studies.contribution(connection, study, owner.id)
     if row is None or mine is None or row.state is StudyState.DRAFT:
         raise Fault(404, "not found", "There is no such study for you.")
     return row, mine
 
 
+def _seen(
+    aggregator: Aggregator, owner: parties.Owner, study: str
+) -> tuple[studies.StudyRow, studies.Contribution]:
+    with aggregator.database.reading() as connection:
+        return own_part(connection, owner, study)
+
+
+@contextmanager
+def _moving(
+    aggregator: Aggregator, owner: parties.Owner, study: str
+) -> Iterator[tuple[Connection, studies.StudyRow, studies.Contribution]]:
+    """The study and this owner's part in it, in one transaction."""
+    with aggregator.database.writing() as connection:
+        yield connection, *own_part(connection, owner, study)
+
+
 def _said(
-    aggregator: Aggregator, owner: Owner, body: bytes, study: str, kind: str, model: type[D]
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, kind: str, model: type[D]
 ) -> tuple[Signed, D]:
     """By the owner about its part in this study, with the key that the roster names: its keys may have changed since."""
-    with aggregator.database.reading() as connection:
-        row, _ = own_part(connection, owner, study)
+    row, _ = _seen(aggregator, owner, study)
     signed = signed_from(body)
     opened = signed.opened(kind, model, key=row.study.keys[owner.name])
     if (opened.study, opened.owner) != (study, owner.name):
@@ -274,26 +262,26 @@ def _said(
     return signed, opened
 
 
-def _manifest_digest(mine: Contribution) -> str:
+def _manifest_digest(mine: studies.Contribution) -> str:
     assert mine.manifest is not None
     return sha256(signed_from(mine.manifest).canonical())
 
 
-def _require_open(row: StudyRow) -> None:
+def _require_open(row: studies.StudyRow) -> None:
     if row.state not in SHOWN - {StudyState.ASSEMBLING, StudyState.RELEASED}:
         raise Conflict(f"The study is {row.state}.", _LOOK)
 
 
-def require_collecting(row: StudyRow) -> None:
+def require_collecting(row: studies.StudyRow) -> None:
     if row.state is not StudyState.COLLECTING:
         raise Conflict(f"The study is {row.state}; it does not collect.", _LOOK)
 
 
-def _there(mine: Contribution) -> Select[int]:
+def _there(mine: studies.Contribution) -> Select[int]:
     return select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
 
 
-def _missing(connection: Connection, mine: Contribution, count: int) -> list[int]:
+def _missing(connection: Connection, mine: studies.Contribution, count: int) -> list[int]:
     there = set(connection.execute(_there(mine)).scalars())
     return [number for number in range(count) if number not in there]
 
@@ -302,20 +290,23 @@ class RecoveryReport(Document):
     diary: Annotated[str, Field(max_length=100)]
 
 
-def recovered(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
+def recovered(aggregator: Aggregator, owner: parties.Owner, body: bytes) -> dict[str, str]:
+    """After a restore: the owner has charged again what was spent, and its diary goes on from here."""
     said = validated(RecoveryReport, parsed(body), "report")
     with aggregator.database.writing() as connection:
-        begin_witness(connection, owner, said.diary)
+        parties.begin_witness(connection, owner, said.diary)
     return {"state": "kept"}
 
 
-def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
-    """Parts that somebody could read: accepted, rejected after a look, or delivered under a protocol without seals."""
+def spent(aggregator: Aggregator, owner: parties.Owner) -> dict[str, object]:
+    """Studies for which this owner's part could be read: they are spent.
+
+    Parts that were accepted, rejected after a look, or delivered under a protocol without seals.
+    """
     with aggregator.database.reading() as connection:
         found = []
-        for mine in contributions_by(connection, owner.id, closed=True):
-            row = study_row(connection, mine.study)
-            assert row is not None
+        for mine in studies.contributions_by(connection, owner.id, closed=True):
+            row = studies.known_study(connection, mine.study)
             read = mine.state in (_C.ACCEPTED, _C.REJECTED) or mine.part_key is not None
             if mine.manifest is not None and (read or not row.study.sealed):
                 proof = signed_from(mine.manifest).content()  # in the owner's own hand
@@ -323,23 +314,26 @@ def spent(aggregator: Aggregator, owner: Owner) -> dict[str, object]:
     return {"studies": found}
 
 
-def new_keys(aggregator: Aggregator, owner: Owner, body: bytes) -> dict[str, str]:
-    """From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one."""
+def new_keys(aggregator: Aggregator, owner: parties.Owner, body: bytes) -> dict[str, str]:
+    """New keys of this owner, signed with them; the request is signed with the old ones.
+
+    From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one.
+    """
     signed = signed_from(body)
     said = signed.opened("new keys", NewKeys, key=signed.key)
     require_sound(said.new, said.sealing_key)
     if said.new != signed.key or said.old != owner.key:
         raise FederationError("The new keys are not signed by themselves, or not this owner's.", _ASK)
     with aggregator.database.writing() as connection:
-        change_keys(connection, owner, said.new, said.sealing_key)
+        parties.change_keys(connection, owner, said.new, said.sealing_key)
     return {"owner": owner.name, "key": said.new}
 
 
-def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
-    """An owner who leaves takes back what it has not delivered."""
+def leave_all(aggregator: Aggregator, owner: parties.Owner, _: bytes) -> dict[str, str]:
+    """Withdraw from everything that is not delivered; this key is not accepted again."""
     with aggregator.database.writing() as connection:
-        withdraw_all(connection, owner.id)
-        leave(connection, owner)
+        studies.withdraw_all(connection, owner.id)
+        parties.leave(connection, owner)
     return {"owner": owner.name, "state": "left"}
 
 
@@ -348,40 +342,41 @@ def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
 _EXCHANGING = (ContributionState.APPROVED, ContributionState.RESERVED)
 
 
-def give(
-    aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: ExchangeStep, number: int
+def give_parcel(
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
-    """One parcel for the other owner. Sending it again changes nothing."""
+    """Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing."""
     signed, parcel = _said(aggregator, owner, body, study, "parcel", Parcel)
     with aggregator.database.writing() as connection:
-        row, contribution = _blinded_part(connection, owner, study)
-        place = (parcel.to, parcel.step, parcel.number)
+        row, mine = _blinded_part(connection, owner, study)
         expected = (row.study.other(owner.name).owner, step, number)
-        if place != expected or parcel.number >= parcel.count:
+        if (parcel.to, parcel.step, parcel.number) != expected or number >= parcel.count:
             raise FederationError("The parcel is for another owner, step or place.", _ASK)
         require_collecting(row)
-        if contribution.state not in _EXCHANGING:
-            raise Conflict(f"A contribution that is {contribution.state} exchanges nothing.", _LOOK)
-        keep_parcel(connection, owner.id, signed, parcel)
+        if mine.state not in _EXCHANGING:
+            raise Conflict(f"A contribution that is {mine.state} exchanges nothing.", _LOOK)
+        parties.keep_parcel(connection, owner.id, signed, parcel)
     return {"step": step.value, "number": number}
 
 
-def take(
-    aggregator: Aggregator, owner: Owner, study: str, step: ExchangeStep, number: int
+def take_parcel(
+    aggregator: Aggregator, owner: parties.Owner, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
-    """One parcel of the other owner."""
+    """A parcel that the other owner of a blinded study sent."""
     with aggregator.database.reading() as connection:
         row, _ = _blinded_part(connection, owner, study)
-        if step is ExchangeStep.RETURNED and not step_complete(connection, study, owner.id, step):
+        if step is ExchangeStep.RETURNED and not parties.step_complete(connection, study, owner.id, step):
             raise Conflict("Each owner gets what comes back when both have sent theirs.", _LOOK)
-        other = owner_by_name(connection, row.study.other(owner.name).owner)
-        text = parcel_text(connection, study, other.id, step, number) if other else None
+        other = parties.owner_by_name(connection, row.study.other(owner.name).owner)
+        text = parties.parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
         raise Fault(404, "not found", "The other owner has sent no such parcel.")
     return signed_from(text).content()
 
 
-def _blinded_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+def _blinded_part(
+    connection: Connection, owner: parties.Owner, study: str
+) -> tuple[studies.StudyRow, studies.Contribution]:
     row, mine = own_part(connection, owner, study)
     if not row.study.blinded:
         raise Conflict("The owners of this study exchange no parcels.", _LOOK)

@@ -20,13 +20,6 @@ from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, s
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
 from coterie.federation.documents.signed import Signed, parsed, validated
-from coterie.federation.documents.wire import (
-    LARGEST_CHUNK,
-    LARGEST_DOCUMENT,
-    LARGEST_ENROLMENT,
-    MOST_CHUNKS,
-    MOST_PARCELS,
-)
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.parties import enrol, invited
 
@@ -65,12 +58,14 @@ _SIGNED: dict[str, Any] = {
 }
 _JSON, _BYTES, _PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
 _USUAL = (401, 403, 404, 408, 409, 413, 422, 426, 429)
-_CHUNK = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
+_OF_OWNER = (401, 403, 409, 413, 422, 426)
+_RELEASED = (401, 404, 409, 422, 426)
+_CHUNK = {"type": "string", "format": "binary", "maxLength": wire.LARGEST_CHUNK}
 
 router = APIRouter(prefix="/v1")
 Serving = Annotated[Service, Depends(service_of)]
 StudyPath = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
-ParcelNumber = Annotated[int, Path(ge=0, lt=MOST_PARCELS)]
+ParcelNumber = Annotated[int, Path(ge=0, lt=wire.MOST_PARCELS)]
 Route = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -117,7 +112,7 @@ async def protocol(request: Request, service: Serving) -> Response:
     body=Enrolment,
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
-    key, content = await service.enrolling(request, LARGEST_ENROLMENT)
+    key, content = await service.enrolling(request, wire.LARGEST_ENROLMENT)
     form = validated(Enrolment, parsed(content), "enrolment")
     if form.key != key:
         raise Fault(401, "unauthorised", NO_DETAIL)
@@ -177,138 +172,92 @@ async def _hung_up(request: Request) -> None:
         pass
 
 
-def _acting(place: str, summary: str, body: type[BaseModel] | None = None) -> None:
-    """A route by which an owner does what `receiving` has under its name, with a document or nothing in its body."""
-    verb, name = place.split()
-    limit = 0 if body is None else LARGEST_DOCUMENT if body is Signed else LARGEST_ENROLMENT
-
-    async def act(request: Request, service: Serving, study: StudyPath) -> Response:
-        return await service.act(request, limit, getattr(receiving, act.__name__), study, stirs=True)
-
-    act.__name__ = name.replace("-", "_")
-    _route(f"{verb} /studies/{{study}}/{name}", summary, *_USUAL, body=body)(act)
+# What an owner does or asks for: a function of `receiving`, whose first sentence is the route's summary.
 
 
-_acting(
-    "POST answer", "Approve (which attributes, whether the people are nowhere else) or refuse (why)", Signed
-)
-_acting("PUT group-key", "The lead owner's key for the pseudonyms, sealed to each other owner", Signed)
+def _whole() -> tuple[()]:
+    return ()
+
+
+def _study(study: StudyPath) -> tuple[str]:
+    return (study,)
+
+
+def _chunk(study: StudyPath, number: Annotated[int, Path(ge=0, lt=wire.MOST_CHUNKS)]) -> tuple[str, int]:
+    return study, number
+
+
+def _parcel(study: StudyPath, step: ExchangeStep, number: ParcelNumber) -> tuple[str, ExchangeStep, int]:
+    return study, step, number
+
+
+Named = Callable[..., tuple[Any, ...]]  # what the path names, as `receiving` takes it
+
+
+def _said_of(do: Callable[..., Any]) -> str:
+    return " ".join((do.__doc__ or "").partition("\n\n")[0].split()).removesuffix(".")
+
+
+def _acts(
+    place: str,
+    do: Callable[..., Any],
+    of: Named,
+    codes: tuple[int, ...] = _USUAL,
+    *,
+    body: type[BaseModel] | dict[str, Any] | None = None,
+    limit: int = 0,
+    **how: bool,
+) -> None:
+    """`limit`: of the body, in bytes; `how`: as `Service.act` has it."""
+    named: Any = Depends(of)
+
+    async def act(request: Request, service: Serving, parts: Any = named) -> Response:
+        return await service.act(request, limit, getattr(receiving, name), *parts, **how)
+
+    name = act.__name__ = do.__name__
+    _route(place, _said_of(do), *codes, body=body)(act)
+
+
+def _asks(place: str, do: Callable[..., Any], of: Named, codes: tuple[int, ...]) -> None:
+    named: Any = Depends(of)
+
+    async def ask(request: Request, service: Serving, parts: Any = named) -> Response:
+        return service.answer(request, await service.look(request, getattr(receiving, name), *parts))
+
+    name = ask.__name__ = do.__name__
+    _route(place, _said_of(do), *codes)(ask)
+
+
+_PART, _PARCEL = "/studies/{study}", "/studies/{study}/parcels/{step}/{number}"
+_DOCUMENT: dict[str, Any] = {"body": Signed, "limit": wire.LARGEST_DOCUMENT}
+_REPORT: dict[str, Any] = {"body": ProgressReport, "limit": wire.LARGEST_ENROLMENT}
+_BYTES_OF_CHUNK: dict[str, Any] = {"body": _CHUNK, "limit": wire.LARGEST_CHUNK}
+_RARE: dict[str, Any] = {"limit": wire.LARGEST_ENROLMENT, "rare": True}
+_acts(f"POST {_PART}/answer", receiving.answer, _study, **_DOCUMENT, stirs=True)
+_acts(f"PUT {_PART}/group-key", receiving.group_key, _study, **_DOCUMENT, stirs=True)
+_acts(f"PUT {_PARCEL}", receiving.give_parcel, _parcel, **_DOCUMENT)
+_asks(f"GET {_PARCEL}", receiving.take_parcel, _parcel, _USUAL)
+_acts(f"POST {_PART}/progress", receiving.progress, _study, **_REPORT, stirs=True)
+_acts(f"PUT {_PART}/manifest", receiving.manifest, _study, **_DOCUMENT, stirs=True)
+_acts(f"PUT {_PART}/chunks/{{number}}", receiving.chunk, _chunk, (*_USUAL, 507), **_BYTES_OF_CHUNK)
+_acts(f"POST {_PART}/seal", receiving.seal, _study, **_DOCUMENT, stirs=True)
+_acts(f"PUT {_PART}/part-key", receiving.part_key, _study, **_DOCUMENT, stirs=True)
+_asks(f"GET {_PART}/certificate", receiving.certificate, _study, _RELEASED)
+_acts(f"PUT {_PART}/released", receiving.released_before, _study, body=Signed, limit=wire.LARGEST_CHUNK)
+_acts("POST /keys", receiving.new_keys, _whole, _OF_OWNER, body=Signed, **_RARE)
+_acts(f"POST {_PART}/closed", receiving.closed, _study, stirs=True)
+_asks("GET /spent", receiving.spent, _whole, (401, 403, 426))
+_acts("POST /recovered", receiving.recovered, _whole, _OF_OWNER, body=RecoveryReport, **_RARE)
+_acts("POST /leave", receiving.leave_all, _whole, (401, 409, 413, 426))
 
 
 @_route(
-    "PUT /studies/{study}/parcels/{step}/{number}",
-    "Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing",
-    *_USUAL,
-    body=Signed,
-)
-async def give_parcel(
-    request: Request, service: Serving, study: StudyPath, step: ExchangeStep, number: ParcelNumber
-) -> Response:
-    return await service.act(request, LARGEST_DOCUMENT, receiving.give, study, step, number)
-
-
-@_route(
-    "GET /studies/{study}/parcels/{step}/{number}",
-    "A parcel that the other owner of a blinded study sent",
-    *_USUAL,
-)
-async def take_parcel(
-    request: Request, service: Serving, study: StudyPath, step: ExchangeStep, number: ParcelNumber
-) -> Response:
-    return service.answer(request, await service.look(request, receiving.take, study, step, number))
-
-
-_acting("POST progress", "RESERVED, COMPUTED or WITHDRAWN", ProgressReport)
-_acting("PUT manifest", "Which chunks will come; answers which are missing", Signed)
-
-
-@_route(
-    "PUT /studies/{study}/chunks/{number}",
-    "One chunk; sending it again changes nothing",
-    *(*_USUAL, 507),
-    body=_CHUNK,
-)
-async def chunk(
-    request: Request, service: Serving, study: StudyPath, number: Annotated[int, Path(ge=0, lt=MOST_CHUNKS)]
-) -> Response:
-    return await service.act(request, LARGEST_CHUNK, receiving.chunk, study, number)
-
-
-_acting(
-    "POST seal",
-    "Verify all chunks; answers with a signed receipt. From protocol 3 on with a signed delivery, before without a body",
-    Signed,
-)
-_acting("PUT part-key", "What opens a sealed part, when all owners have delivered", Signed)
-
-
-@_route(
-    "GET /studies/{study}/certificate",
-    "The certificate of the joined release, signed by the aggregator",
-    *(401, 404, 409, 422, 426),
-)
-async def certificate(request: Request, service: Serving, study: StudyPath) -> Response:
-    row = await service.look(request, receiving.released, study)
-    return service.answer(request, parsed(row.certificate.encode()))
-
-
-@_route(
-    "GET /studies/{study}/release",
+    f"GET {_PART}/release",
     "The joined table (Parquet); its hash is on the certificate",
-    *(401, 404, 409, 422, 426),
+    *_RELEASED,
     gives=_PARQUET,
 )
 async def release(request: Request, service: Serving, study: StudyPath) -> Response:
     await service.look(request, receiving.released, study)
     path = service.aggregator.release(study)
     return FileResponse(path, media_type=_PARQUET, headers={"Cache-Control": "no-store"})
-
-
-@_route(
-    "PUT /studies/{study}/released",
-    "The certificate of a release that the aggregator has forgotten, by a restore: the study ends",
-    *_USUAL,
-    body=Signed,
-)
-async def released_before(request: Request, service: Serving, study: StudyPath) -> Response:
-    return await service.act(request, LARGEST_CHUNK, receiving.released_before, study)
-
-
-@_route(
-    "POST /keys",
-    "New keys of this owner, signed with them; the request is signed with the old ones",
-    *(401, 403, 409, 413, 422, 426),
-    body=Signed,
-)
-async def new_keys(request: Request, service: Serving) -> Response:
-    return await service.act(request, LARGEST_ENROLMENT, receiving.new_keys, rare=True)
-
-
-_acting(
-    "POST closed",
-    "The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
-)
-
-
-@_route("GET /spent", "Studies for which this owner's part could be read: they are spent", *(401, 403, 426))
-async def spent(request: Request, service: Serving) -> Response:
-    return service.answer(request, await service.look(request, receiving.spent))
-
-
-@_route(
-    "POST /recovered",
-    "After a restore: the owner has charged again what was spent, and its diary goes on from here",
-    *(401, 403, 409, 413, 422, 426),
-    body=RecoveryReport,
-)
-async def recovered(request: Request, service: Serving) -> Response:
-    return await service.act(request, LARGEST_ENROLMENT, receiving.recovered, rare=True)
-
-
-@_route(
-    "POST /leave",
-    "Withdraw from everything that is not delivered; this key is not accepted again",
-    *(401, 409, 413, 426),
-)
-async def leave_route(request: Request, service: Serving) -> Response:
-    return await service.act(request, 0, receiving.leave_all)

@@ -16,19 +16,7 @@ from coterie.federation.documents.states import LEFT, ContributionState, StudySt
 from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import Conflict
 from coterie.federation.secrets.keys import NO_ROOM
-from coterie.federation.storage.studies import (
-    Contribution,
-    StudyRow,
-    all_studies,
-    begin_opening,
-    contributions_of,
-    forget_secrets_of_ended,
-    move_contribution,
-    move_study,
-    note_fault,
-    secrets_of_ended,
-    study_row,
-)
+from coterie.federation.storage import studies
 
 _C, _S = ContributionState, StudyState
 _DOING = {_S.PUBLISHED: "comparing the answers", _S.COLLECTING: "looking at what was delivered"}
@@ -42,7 +30,7 @@ log = logging.getLogger("coterie.aggregator")
 def tend(aggregator: Aggregator) -> int:
     """One round over all studies; how many were moved."""
     with aggregator.database.reading() as connection:
-        rows = all_studies(connection, _MOVING)
+        rows = studies.all_studies(connection, _MOVING)
     moved = sum(_tend(aggregator, row.id) for row in rows if not _rests(row))
     _forget(aggregator)
     return moved
@@ -52,23 +40,22 @@ def _forget(aggregator: Aggregator) -> None:
     """When a study has ended nobody needs its parts any more, least of all with their pseudonyms."""
     for folder in (aggregator.folder / "chunks").iterdir():
         with aggregator.database.reading() as connection:
-            row = study_row(connection, folder.name)
+            row = studies.study_row(connection, folder.name)
         if row is None or is_final(row.state):
             shutil.rmtree(folder, ignore_errors=True)
     with aggregator.database.reading() as connection:
-        left = secrets_of_ended(connection)
+        left = studies.secrets_of_ended(connection)
     if left:
         with aggregator.database.writing() as connection:
-            forget_secrets_of_ended(connection)
+            studies.forget_secrets_of_ended(connection)
         aggregator.database.holds_erased = True
     aggregator.database.scrub()
 
 
 def _tend(aggregator: Aggregator, study: str) -> bool:
     with aggregator.database.reading() as connection:
-        row = study_row(connection, study)
-        parts = contributions_of(connection, study)
-    assert row is not None
+        row = studies.known_study(connection, study)
+        parts = studies.contributions_of(connection, study)
     try:
         if row.state is _S.PUBLISHED:
             moved = _answers(aggregator, row, parts)
@@ -91,8 +78,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         return False
     if moved:
         with aggregator.database.reading() as connection:
-            after = study_row(connection, study)
-        assert after is not None
+            after = studies.known_study(connection, study)
         if after.state is row.state:
             return True  # a contribution was looked at; the study is where it was
         aggregator.database.holds_erased |= is_final(after.state)
@@ -101,7 +87,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
     return moved
 
 
-def _rests(row: StudyRow) -> bool:
+def _rests(row: studies.StudyRow) -> bool:
     """After a fault, longer each time; and until somebody has looked, once it was tried often enough."""
     pause = timedelta(seconds=_FIRST_PAUSE_SECONDS * 2 ** (row.faults - 1))
     return row.attention is not None or (row.faults > 0 and now() < moment(row.changed) + pause)
@@ -110,8 +96,7 @@ def _rests(row: StudyRow) -> bool:
 def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
     """Into log and diary by the kind of error only: a message might hold a value."""
     with aggregator.database.writing() as connection:
-        row = study_row(connection, study)
-        assert row is not None
+        row = studies.known_study(connection, study)
         doing, attempt = _DOING.get(row.state, "assembling"), row.faults + 1
         told = {"event": "fault", "study": study, "state": row.state.value}
         text = "study %s: fault %d of %d while %s (%s)"
@@ -120,10 +105,10 @@ def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
             f"the aggregator failed {_TRIES} times while {doing} ({kind}). Nothing is lost or charged again. "
             "Its administrator looks at the log, mends the cause, then runs `coterie aggregator study retry`"
         )
-        note_fault(connection, row, kind, sentence if attempt >= _TRIES else None)
+        studies.note_fault(connection, row, kind, sentence if attempt >= _TRIES else None)
 
 
-def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
+def _answers(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """Steps 1–3: enough owners approve, and their attributes fit together."""
     study = row.study
     keys = study.keys
@@ -139,7 +124,7 @@ def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     return False
 
 
-def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
+def _collect(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """Steps 4–6 are the owners'. Look at what they delivered, and see whether that was all."""
     study = row.study
     keys = study.keys
@@ -173,7 +158,7 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         return _judge(aggregator, away[0], "its owner is suspended")
     if study.sealed and (settled == len(parts) or goes_on):
         with aggregator.database.writing() as connection:
-            begin_opening(connection, row)
+            studies.begin_opening(connection, row)
         return True
     if settled == len(parts) or goes_on:
         return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=shuffle_key(aggregator, row, parts))
@@ -182,7 +167,7 @@ def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     return False
 
 
-def _open(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
+def _open(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """All have delivered. Each gives the key of its part; who does not is left out, and named."""
     assert row.opening is not None
     waiting = [part for part in parts if part.state is _C.DELIVERED]
@@ -202,20 +187,20 @@ def _open(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> b
     return bool(silent)
 
 
-def _judge(aggregator: Aggregator, part: Contribution, wrong: str | None) -> bool:
+def _judge(aggregator: Aggregator, part: studies.Contribution, wrong: str | None) -> bool:
     """Rejected for this reason, or accepted."""
     with aggregator.database.writing() as connection:
-        move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
+        studies.move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
     return True
 
 
-def _move(aggregator: Aggregator, row: StudyRow, state: StudyState, **values: str) -> bool:
+def _move(aggregator: Aggregator, row: studies.StudyRow, state: StudyState, **values: str) -> bool:
     with aggregator.database.writing() as connection:
-        move_study(connection, row, state, **values)
+        studies.move_study(connection, row, state, **values)
     return True
 
 
-def _too_few(row: StudyRow, parts: list[Contribution]) -> str | None:
+def _too_few(row: studies.StudyRow, parts: list[studies.Contribution]) -> str | None:
     gone = [part.name for part in parts if part.state in LEFT]
     if row.study.lead in gone and row.group_key is None:
         return "the lead owner left before it made the group key"

@@ -22,19 +22,7 @@ from coterie.federation.documents import wire
 from coterie.federation.documents.signed import canonical, sha256, signed_from
 from coterie.federation.documents.states import StudyState
 from coterie.federation.secrets.keys import fingerprint, verify
-from coterie.federation.storage.parties import (
-    Owner,
-    current_session,
-    diary_head,
-    diary_line,
-    fresh,
-    hold_session,
-    keep_witness,
-    note,
-    owner_by_key,
-    parcels_there,
-)
-from coterie.federation.storage.studies import StudyRow, contributions_by, contributions_of, study_row
+from coterie.federation.storage import parties, studies
 
 # Who speaks? Every request is signed; what is wrong with it is told to nobody but the diary.
 
@@ -116,19 +104,19 @@ class Authentication:
             self.turned_away(key="unknown", method=asked.method, error="unauthorised")
             raise
 
-    def _known(self, key: str) -> Owner:
+    def _known(self, key: str) -> parties.Owner:
         with self.aggregator.database.reading() as connection:
-            owner = owner_by_key(connection, key)
+            owner = parties.owner_by_key(connection, key)
         if owner is None or owner.left is not None:
             raise Fault(401, "unauthorised", NO_DETAIL)
         return owner
 
-    def owner(self, asked: SignedRequest) -> Owner:
+    def owner(self, asked: SignedRequest) -> parties.Owner:
         try:
             key = signed_by(asked, self.aggregator)
             owner = self._known(key)
             with self.aggregator.database.noting() as connection:
-                if not fresh(connection, key, asked.headers[wire.NONCE]):
+                if not parties.fresh(connection, key, asked.headers[wire.NONCE]):
                     raise Fault(401, "unauthorised", NO_DETAIL)
         except Fault as fault:
             try:
@@ -143,21 +131,21 @@ class Authentication:
             )
         return owner
 
-    def act(self, owner: Owner, headers: Mapping[str, str]) -> None:
+    def act(self, owner: parties.Owner, headers: Mapping[str, str]) -> None:
         """Only one process at a time may change anything for an owner."""
         session, replaces = headers.get(wire.SESSION, ""), headers.get(wire.REPLACES, "")
         database = self.aggregator.database
         allowed = False
         if session:
             with database.noting() as connection:
-                current = current_session(connection, owner)
+                current = parties.current_session(connection, owner)
                 busy = current is not None and self.presence[owner.id, current] > 0
-                allowed = hold_session(connection, owner, session, replaces, busy=busy)
+                allowed = parties.hold_session(connection, owner, session, replaces, busy=busy)
         if not allowed:
             if self.may_note(f"second process of {owner.name}"):
                 told = {"active": (current or "")[:8] if session else "", "turned_away": session[:8]}
                 with database.writing() as connection:
-                    note(connection, "second process", owner=owner.name, **told)
+                    parties.note(connection, "second process", owner=owner.name, **told)
             raise Fault(
                 409,
                 "active elsewhere",
@@ -170,7 +158,7 @@ class Authentication:
         """Into the diary; strangers must not be able to fill the disk."""
         if self.may_note("turned away"):
             with self.aggregator.database.writing() as connection:
-                note(connection, "turned away", **content)
+                parties.note(connection, "turned away", **content)
 
     def may_note(self, kind: str) -> bool:
         """At most so many lines of one kind in a minute and in a day: neither strangers nor owners can fill the disk."""
@@ -208,15 +196,15 @@ class Bell:
 # What the aggregator wants of one owner: always the whole picture, never an event, so nothing can be missed.
 
 
-def desired(aggregator: Aggregator, owner: Owner, seen: str = "") -> dict[str, Any]:
+def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dict[str, Any]:
     """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution.
 
     `seen`: the number of a line of our diary that the owner remembers.
     """
     found = []
     with aggregator.database.reading() as connection:
-        for contribution in contributions_by(connection, owner.id):
-            row = study_row(connection, contribution.study)
+        for contribution in studies.contributions_by(connection, owner.id):
+            row = studies.study_row(connection, contribution.study)
             if row is None or row.state is StudyState.DRAFT:
                 continue
             found.append(
@@ -228,7 +216,7 @@ def desired(aggregator: Aggregator, owner: Owner, seen: str = "") -> dict[str, A
                     "attention": row.attention,
                     "contribution": contribution.state.value,
                     "contribution_reason": contribution.reason,
-                    "parcels": parcels_there(connection, row.id) if row.study.blinded else None,
+                    "parcels": parties.parcels_there(connection, row.id) if row.study.blinded else None,
                     "group_key": json.loads(row.group_key) if row.group_key else None,
                     "opening": _deliveries(connection, row) if row.opening else None,
                     "part_key": contribution.part_key is not None,
@@ -241,16 +229,18 @@ def desired(aggregator: Aggregator, owner: Owner, seen: str = "") -> dict[str, A
     with aggregator.database.reading() as connection:
         beside = {
             "witness": owner.witness,
-            "diary": aggregator.keys.witness_mark(*diary_head(connection)),
-            "seen": aggregator.keys.witness_mark(*line) if (line := diary_line(connection, seen)) else None,
+            "diary": aggregator.keys.witness_mark(*parties.diary_head(connection)),
+            "seen": aggregator.keys.witness_mark(*line)
+            if (line := parties.diary_line(connection, seen))
+            else None,
             "tls_next": aggregator.next_tls,
         }
     return {"version": sha256(canonical(content))[:32], **content, **beside}
 
 
-def _deliveries(connection: Connection, row: StudyRow) -> list[dict[str, Any]]:
+def _deliveries(connection: Connection, row: studies.StudyRow) -> list[dict[str, Any]]:
     """The owners' own words, signed, that their parts are here."""
-    parts = contributions_of(connection, row.id)
+    parts = studies.contributions_of(connection, row.id)
     return [signed_from(part.delivery).content() for part in parts if part.delivery]
 
 
@@ -277,7 +267,7 @@ class Service:
         asked = replace(asked, digest=sha256(content))
         return await run_in_threadpool(signed_by, asked, self.aggregator), content
 
-    async def speaker(self, request: Request, limit: int, *, acting: bool) -> tuple[Owner, bytes]:
+    async def speaker(self, request: Request, limit: int, *, acting: bool) -> tuple[parties.Owner, bytes]:
         """Who speaks, and the body. It is read when we know who speaks."""
         asked = self.asked(request, limit)
         if asked.digest:
@@ -291,7 +281,7 @@ class Service:
         content = await self._read(request, None, limit)
         return await self._known(request, replace(asked, digest=sha256(content)), acting=acting), content
 
-    async def _known(self, request: Request, asked: SignedRequest, *, acting: bool) -> Owner:
+    async def _known(self, request: Request, asked: SignedRequest, *, acting: bool) -> parties.Owner:
         owner = await run_in_threadpool(self.authentication.owner, asked)
         introduce(request, owner.id)
         if acting:
@@ -314,14 +304,14 @@ class Service:
         owner, _ = await self.speaker(request, 0, acting=False)
         return await run_in_threadpool(do, self.aggregator, owner, *parts)
 
-    async def remember(self, request: Request, owner: Owner) -> None:
+    async def remember(self, request: Request, owner: parties.Owner) -> None:
         """How far the owner's own diary has come, so that a restored one is noticed."""
         told = request.headers.get(wire.DIARY, "")
         if told and told != owner.witness:
 
             def keep() -> None:
                 with self.aggregator.database.noting() as connection:
-                    keep_witness(connection, owner, told)
+                    parties.keep_witness(connection, owner, told)
 
             await run_in_threadpool(keep)
 

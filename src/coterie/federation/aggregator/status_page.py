@@ -22,38 +22,34 @@ from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.certificate import KIND, FederatedCertificate
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
+from coterie.federation.storage import parties, studies
 from coterie.federation.storage.database import chunks
-from coterie.federation.storage.parties import diary_head, entries, known_token
-from coterie.federation.storage.studies import (
-    Contribution,
-    StudyRow,
-    all_studies,
-    contributions_of,
-    study_row,
-)
 from coterie.schema.exact import as_text
 
 
 def board(aggregator: Aggregator) -> dict[str, Any]:
     with aggregator.database.reading() as connection:
-        rows = all_studies(connection)
+        rows = studies.all_studies(connection)
         found = [_study(connection, row) for row in reversed(rows)]
-        return {"studies": found, **_told(aggregator, entries(connection, last=50))}
+        return {"studies": found, **_told(aggregator, parties.entries(connection, last=50))}
 
 
 def detail(aggregator: Aggregator, study: str) -> dict[str, Any] | None:
     with aggregator.database.reading() as connection:
-        row = study_row(connection, study)
+        row = studies.study_row(connection, study)
         if row is None:
             return None
-        return {"study": _study(connection, row), **_told(aggregator, entries(connection, study=study))}
+        return {
+            "study": _study(connection, row),
+            **_told(aggregator, parties.entries(connection, study=study)),
+        }
 
 
 def _told(aggregator: Aggregator, diary: list[dict[str, Any]]) -> dict[str, Any]:
     return {"diary": diary[::-1], "aggregator": aggregator.fingerprint, "at": stamp(now())}
 
 
-def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
+def _study(connection: Connection, row: studies.StudyRow) -> dict[str, Any]:
     study = row.study
     guarantee = None
     if row.certificate:
@@ -68,11 +64,11 @@ def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
         "fragmentation": study.fragmentation.value,
         "attributes": [attribute.name for attribute in study.attributes],
         "guarantee": guarantee,
-        "owners": [_part(connection, row, part) for part in contributions_of(connection, row.id)],
+        "owners": [_part(connection, row, part) for part in studies.contributions_of(connection, row.id)],
     }
 
 
-def _part(connection: Connection, row: StudyRow, part: Contribution) -> dict[str, Any]:
+def _part(connection: Connection, row: studies.StudyRow, part: studies.Contribution) -> dict[str, Any]:
     expected = 0
     if part.manifest:
         expected = len(Manifest.model_validate(signed_from(part.manifest).document).chunks)
@@ -169,7 +165,7 @@ async def _signed_in(request: Request, service: Service) -> bool:
 def _healthy(service: Service) -> bool:
     try:
         with service.aggregator.database.reading() as connection:
-            diary_head(connection)
+            parties.diary_head(connection)
         return shutil.disk_usage(service.aggregator.folder).free > _LEAST_ROOM
     except (OSError, SQLAlchemyError):
         return False
@@ -179,7 +175,7 @@ def _known(service: Service, token: str) -> bool:
     if not 20 <= len(token) <= 200:
         return False
     with service.aggregator.database.reading() as connection:
-        return known_token(connection, token)
+        return parties.known_token(connection, token)
 
 
 def _page(name: str, status: int = 200, **content: Any) -> HTMLResponse:

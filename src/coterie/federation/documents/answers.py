@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
+from coterie.federation.documents import wire
 from coterie.federation.documents.signed import Document, parsed, sha256, signed_from, validated
 from coterie.federation.documents.study import (
     AttributeName,
@@ -25,16 +26,6 @@ from coterie.federation.documents.study import (
     Study,
     StudyAttribute,
     StudyId,
-)
-from coterie.federation.documents.wire import (
-    CHUNK_BYTES,
-    LARGEST_CHUNK,
-    LARGEST_UNPACKED_CHUNK,
-    MOST_CHUNKS,
-    MOST_PARCELS,
-    MOST_ROWS_IN_CHUNK,
-    POINTS_IN_PARCEL,
-    UNPACKED_CHUNK_BYTES,
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH
@@ -140,9 +131,9 @@ class Parcel(OfOwner):
     coterie_parcel: Literal[1] = 1
     to: OwnerName
     step: ExchangeStep
-    number: Annotated[int, Field(ge=0, lt=MOST_PARCELS)]
-    count: Annotated[int, Field(ge=1, le=MOST_PARCELS)]
-    sealed: Annotated[str, Field(max_length=2 * 32 * POINTS_IN_PARCEL)]
+    number: Annotated[int, Field(ge=0, lt=wire.MOST_PARCELS)]
+    count: Annotated[int, Field(ge=1, le=wire.MOST_PARCELS)]
+    sealed: Annotated[str, Field(max_length=2 * 32 * wire.POINTS_IN_PARCEL)]
 
     @property
     def purpose(self) -> str:
@@ -152,8 +143,8 @@ class Parcel(OfOwner):
 
 class Chunk(Document):
     sha256: Sha256
-    size: Annotated[int, Field(ge=1, le=LARGEST_CHUNK)]
-    rows: Annotated[int, Field(ge=1, le=MOST_ROWS_IN_CHUNK)]
+    size: Annotated[int, Field(ge=1, le=wire.LARGEST_CHUNK)]
+    rows: Annotated[int, Field(ge=1, le=wire.MOST_ROWS_IN_CHUNK)]
 
 
 class Manifest(OfOwner):
@@ -161,7 +152,7 @@ class Manifest(OfOwner):
     the part's hash)."""
 
     coterie_manifest: Literal[1] = 1
-    chunks: Annotated[tuple[Chunk, ...], Field(min_length=1, max_length=MOST_CHUNKS)]
+    chunks: Annotated[tuple[Chunk, ...], Field(min_length=1, max_length=wire.MOST_CHUNKS)]
     certificate: Annotated[str, Field(max_length=500_000)]
 
     @property
@@ -278,17 +269,19 @@ def as_sent(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, bytes]]:
+def packed(table: pa.Table, target: int = wire.CHUNK_BYTES) -> Iterator[tuple[Chunk, bytes]]:
     """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
     sample = table.slice(0, min(table.num_rows, 50_000))
     per_row = max(len(canonical_parquet(sample)) / sample.num_rows, 0.01)
     # What hardly needs room packed may need much unpacked.
     unpacked_row = max(table.nbytes / table.num_rows, 1.0)
-    rows = max(1, min(int(target / per_row), int(UNPACKED_CHUNK_BYTES / unpacked_row), MOST_ROWS_IN_CHUNK))
+    rows = max(
+        1, min(int(target / per_row), int(wire.UNPACKED_CHUNK_BYTES / unpacked_row), wire.MOST_ROWS_IN_CHUNK)
+    )
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
         data = canonical_parquet(part)
-        if len(data) > LARGEST_CHUNK - OVERHEAD_BYTES and part.num_rows > 1:
+        if len(data) > wire.LARGEST_CHUNK - OVERHEAD_BYTES and part.num_rows > 1:
             yield from packed(part, target // 2)  # far denser than the first rows
         else:
             yield Chunk(sha256=sha256(data), size=len(data), rows=part.num_rows), data
@@ -306,7 +299,7 @@ def unpacked(chunk: Path | BinaryIO, claimed: Chunk, schema: pa.Schema) -> pa.Ta
         file = pq.ParquetFile(chunk)
         header = file.metadata
         size = sum(header.row_group(group).total_byte_size for group in range(header.num_row_groups))
-        if size > LARGEST_UNPACKED_CHUNK or header.num_rows != claimed.rows:
+        if size > wire.LARGEST_UNPACKED_CHUNK or header.num_rows != claimed.rows:
             raise _wrong_chunk("its header does not fit the manifest")
         if file.schema_arrow.names != schema.names:
             raise _wrong_chunk("its columns are not those of the study")

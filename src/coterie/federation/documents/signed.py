@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import Keys, verify
+from coterie.promise.certificate import named_once
 from coterie.schema.domain import Frozen
 
 _LARGEST = 2**53 - 1  # beyond it, other languages would read another number
@@ -32,7 +33,7 @@ def sha256(data: bytes) -> str:
 def parsed(data: bytes) -> Any:
     """JSON that has one reading only: no name twice in an object, no NaN, no float."""
     try:
-        return json.loads(data, object_pairs_hook=_once, parse_constant=_no_float, parse_float=_no_float)
+        return json.loads(data, object_pairs_hook=named_once, parse_constant=_no_float, parse_float=_no_float)
     except (ValueError, RecursionError) as error:
         raise _fault("It is not JSON with one reading") from error
 
@@ -67,13 +68,6 @@ def _string(text: str) -> str:
     except UnicodeEncodeError:
         raise _fault("It holds text that is not Unicode") from None
     return json.dumps(text, ensure_ascii=False)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError("a name appears twice")
-    return content
 
 
 def _no_float(text: str) -> Any:

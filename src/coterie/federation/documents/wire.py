@@ -64,17 +64,8 @@ def request_text(
 ) -> bytes:
     """The bytes that a request signs. `target` is path and query as sent, `digest` the SHA-256 of the body, `to` the
     aggregator's key."""
-    return canonical(
-        {
-            "method": method,
-            "target": target,
-            "body": digest,
-            "nonce": nonce,
-            "time": time,
-            "session": session,
-            "to": to,
-        }
-    )
+    what = {"method": method, "target": target, "body": digest}
+    return canonical({**what, "nonce": nonce, "time": time, "session": session, "to": to})
 
 
 def response_text(status: int, body: bytes, nonce: str) -> bytes:

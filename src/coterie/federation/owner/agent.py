@@ -24,12 +24,11 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.owner import answering, computing, witness
-from coterie.federation.owner import client as delivering
+from coterie.federation.owner import answering, contribution, witness
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
+from coterie.federation.owner.contribution import give_back, held_studies, hold_in_ledger
 from coterie.federation.owner.exchange import Exchange
-from coterie.federation.owner.holding import give_back, held_studies, hold_in_ledger
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
@@ -176,7 +175,7 @@ class Agent:
 
     def _done(self, told: list[dict[str, Any]]) -> bool:
         """All that we are told of has ended, and every copy is here. (What is closed we are not told again.)"""
-        copied = partial(delivering.copied, self.home)
+        copied = partial(contribution.copied, self.home)
         return bool(self.home.journal.seen()) and all(
             not STUDY[_S(wanted["state"])] and (wanted["state"] != _S.RELEASED or copied(wanted["id"]))
             for wanted in told
@@ -189,8 +188,8 @@ class Agent:
         study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
         if mine is _C.ACCEPTED or wanted.get("part_key"):  # an older aggregator does not say
             witness.require_key(self.home, wanted)
-        if state is _S.RELEASED and not delivering.copied(self.home, study):
-            certificate = delivering.fetch_release(self.home, self.client, study)
+        if state is _S.RELEASED and not contribution.copied(self.home, study):
+            certificate = contribution.fetch_release(self.home, self.client, study)
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
             return True
         if not STUDY[state]:
@@ -198,15 +197,15 @@ class Agent:
             # The copy is here if there is one. Said once: an older aggregator goes on telling us.
             known = study in self._closed
             self._closed.add(study)
-            return not known and delivering.close(self.client, study)
+            return not known and contribution.close(self.client, study)
         if state not in (_S.PUBLISHED, _S.COLLECTING):
             return False
-        if delivering.copied(self.home, study):
+        if contribution.copied(self.home, study):
             # Restored from a backup, the aggregator has forgotten. A second release would have other bytes.
             if study not in self._asked:
                 self._asked.add(study)
                 self.say("rolled back", study, "this study was released before: it is not served again.")
-                delivering.show_release(self.home, self.client, study)
+                contribution.show_release(self.home, self.client, study)
             return False
         if mine is _C.INVITED:
             return self._answer(wanted)
@@ -226,7 +225,7 @@ class Agent:
         source = self._source(study)
         answering.require_deliveries(self.home, study, wanted["opening"])
         self._settle(source)
-        key = computing.charged_key(self.home.acting_in(study), study, source)
+        key = contribution.charged_key(self.home.acting_in(study), study, source)
         # With the line that says so: if this folder is restored from a backup, the aggregator knows.
         self.client.put(f"/v1/studies/{study.id}/part-key", key, diary=self.home.witness())
         self.say(
@@ -237,7 +236,7 @@ class Agent:
     def _settle(self, source: OwnerSource) -> None:
         """Once: a process before this one may have been killed while it charged."""
         if not self._settled:
-            computing.settle_ledger(self.home, source)
+            contribution.settle_ledger(self.home, source)
             self._settled = True
 
     def _give_back(self, study: str) -> None:
@@ -281,7 +280,7 @@ class Agent:
             acted = True
         if state is not _S.COLLECTING:
             return acted
-        manifest = computing.finished(self.home, study.id)
+        manifest = contribution.finished(self.home, study.id)
         if manifest is None:
             if study.lead is not None and wanted["group_key"] is None:
                 return acted
@@ -298,10 +297,10 @@ class Agent:
             elif study.matched:
                 assert prepared.ids is not None
                 names = pseudonyms(prepared.ids, self._group_key(home, study, wanted["group_key"]), study.id)
-            computing.contribute(
+            contribution.contribute(
                 home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
             )
-            manifest = computing.finished(self.home, study.id)
+            manifest = contribution.finished(self.home, study.id)
             assert manifest is not None
             self.say("computed", study.id, "protected once; from now on only these bytes are sent.")
         self._deliver(home, study.id, manifest, mine)
@@ -314,9 +313,9 @@ class Agent:
 
     def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
         """A person changed its mind: refuse while nothing is drawn, withdraw what is."""
-        if mine in (_C.APPROVED, _C.RESERVED) and computing.finished(self.home, study) is None:
+        if mine in (_C.APPROVED, _C.RESERVED) and contribution.finished(self.home, study) is None:
             raise Refusal(reason)
-        delivering.report(self.client, study, _C.WITHDRAWN)
+        contribution.report(self.client, study, _C.WITHDRAWN)
         self.home.journal.note("withdrawn", study=study, reason=reason)
         self.say("withdrawn", study, f"{reason}. What was charged stays charged.")
         self._give_back(study)
@@ -325,10 +324,10 @@ class Agent:
     def _deliver(self, home: OwnerHome, study: str, manifest: Signed, mine: ContributionState) -> None:
         # The reports may have been lost with the process that owed them: catch up in order.
         if mine is _C.APPROVED:
-            delivering.report(self.client, study, _C.RESERVED)
+            contribution.report(self.client, study, _C.RESERVED)
         if mine in (_C.APPROVED, _C.RESERVED):
-            delivering.report(self.client, study, _C.COMPUTED)
-        delivering.deliver(home, self.client, study, manifest)
+            contribution.report(self.client, study, _C.COMPUTED)
+        contribution.deliver(home, self.client, study, manifest)
         self.say("delivered", study, "the aggregator signed a receipt.")
 
     def _report_reserved(self, study: str, mine: ContributionState) -> None:
@@ -338,7 +337,7 @@ class Agent:
         """
         if mine is _C.APPROVED:
             try:
-                delivering.report(self.client, study, _C.RESERVED)
+                contribution.report(self.client, study, _C.RESERVED)
             except Unreachable:
                 return
 

@@ -17,12 +17,11 @@ from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.holding import KEY
-from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.home import KEY, OwnerHome
 from coterie.federation.owner.peers import note_opened, require_peers, require_rate
 from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy
-from coterie.federation.secrets.blinding import checked_ids, new_group_key
-from coterie.federation.secrets.keys import keep_private, seal, write_private
+from coterie.federation.secrets.blinding import checked_ids
+from coterie.federation.secrets.keys import keep_private, new_key, seal, write_private
 from coterie.methods import get_method
 from coterie.promise.loss import LossModel
 from coterie.promise.terms import loss_of
@@ -167,7 +166,7 @@ def sealed_group_key(home: OwnerHome, study: Study) -> Signed:
     if path.exists():
         return validated(Signed, json.loads(path.read_bytes()), "group key")
     key_path.unlink(missing_ok=True)  # a key whose envelope was never finished was never used
-    secret = new_group_key()
+    secret = new_key()
     write_private(key_path, secret)
     sealed = tuple(
         SealedKey(owner=entry.owner, sealed=seal(secret, entry.sealing_key, study.id))

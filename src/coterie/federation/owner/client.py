@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 import httpx
 
-from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Delivery, Manifest, NewKeys, Receipt, Succession
-from coterie.federation.documents.certificate import FederatedCertificate, verified
+from coterie.federation.documents.answers import NewKeys, Succession
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
     Conflict,
@@ -28,19 +25,14 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.owner.holding import SECRET
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.keys import (
     Keys,
-    authority_context,
-    keep_private,
     next_keys,
-    pinned_context,
-    show_certificate,
     use_next_keys,
     verify,
 )
-from coterie.table.hidden_files import write_whole
+from coterie.federation.secrets.tls import authority_context, pinned_context, show_certificate
 
 _LARGEST_ANSWER = 64 * 1024 * 1024  # what is wanted of an owner, with all studies and their rosters
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
@@ -67,7 +59,7 @@ class AnswerFault(FederationError):
         self.content = content
 
 
-class Client:
+class Client(AbstractContextManager["Client", None]):
     """One owner speaking to one aggregator. `session` names the running process; without it one can only look.
 
     `shown` is this owner's own TLS certificate, for aggregators that demand one. `succeeded` hears of the
@@ -93,6 +85,23 @@ class Client:
         self._keys = keys
         self.session = session
         self._replaces = replaces
+
+    @classmethod
+    def of(
+        cls, home: OwnerHome, ca_bundle: Path | None = None, session: str = "", replaces: str = ""
+    ) -> Client:
+        """As the owner of this folder."""
+        return cls(
+            home.url,
+            home.aggregators[0],
+            home.trusted_tls(),
+            home.keys,
+            session=session,
+            replaces=replaces,
+            ca_bundle=ca_bundle,
+            shown=home.tls_client,
+            succeeded=home.succeed,
+        )
 
     def get(self, target: str, *, patience: float = 60.0, diary: str = "", seen: str = "") -> Any:
         extra = {name: value for name, value in ((wire.DIARY, diary), (wire.SEEN, seen)) if value}
@@ -219,9 +228,6 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def __enter__(self) -> Client:
-        return self
-
     def __exit__(self, *fault: object) -> None:
         self.close()
 
@@ -296,81 +302,6 @@ def _is_trust(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-# Send the finished bytes, as often as needed; fetch the joined release and check it.
-
-
-def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None:
-    """Manifest, missing chunks, seal; the receipt is kept. Every step may be repeated."""
-    manifest = Manifest.model_validate(signed.document)
-    missing = client.put(f"/v1/studies/{study}/manifest", signed.canonical())["missing"]
-    for number in missing:
-        data = home.chunk(study, int(number)).read_bytes()
-        client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
-    sealed = (home.study(study) / SECRET).exists()
-    said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
-    content = Signed.of(said, "delivery", home.keys).content() if sealed else None
-    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
-    opened = receipt.opened("receipt", Receipt, key=home.aggregator_of(receipt))
-    if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
-        raise Untrusted(
-            "The receipt is about other bytes than those sent.", "Ask the aggregator's administrator."
-        )
-    keep_private(home.study(study) / "receipt.json", receipt.canonical())
-    home.journal.note("delivered", study=study, receipt=sha256(receipt.canonical()))
-
-
-def copied(home: OwnerHome, study: str) -> bool:
-    return (home.study(study) / "release.parquet").exists()
-
-
-def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCertificate:
-    """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
-    signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
-    try:
-        certificate = verified(signed, home.aggregator_of(signed))
-        if sha256(canonical(certificate.study.document)) != study:
-            raise CertificateError("The certificate is about another study.", "Do not rely on it.")
-    except CoterieError as error:
-        raise Untrusted(error.problem, "Ask the aggregator's administrator; no copy was kept.") from None
-    folder = home.study(study)
-
-    def download(file: BinaryIO) -> None:
-        digest = hashlib.sha256()
-        with client.download(f"/v1/studies/{study}/release") as parts:
-            for part in parts:
-                digest.update(part)
-                file.write(part)
-        if digest.hexdigest() != certificate.digest.value:
-            raise Untrusted(
-                "The release is not the one on its certificate.", "Ask the aggregator's administrator."
-            )
-        keep_private(folder / "release.certificate.json", signed.canonical())
-
-    write_whole(folder / "release.parquet", download)
-    home.journal.note("copied", study=study, release=certificate.digest.value)
-    return certificate
-
-
-def show_release(home: OwnerHome, client: Client, study: str) -> None:
-    """To an aggregator that has forgotten: its own signature, so that it does not release the study again."""
-    certificate = (home.study(study) / "release.certificate.json").read_bytes()
-    with suppress(AnswerFault):  # from one that does not know the word
-        client.put(f"/v1/studies/{study}/released", certificate)
-
-
-def close(client: Client, study: str) -> bool:
-    """Tell the aggregator that this study need not be sent again. False from one that does not know the word."""
-    try:
-        client.post(f"/v1/studies/{study}/closed")
-    except AnswerFault:
-        return False
-    return True
-
-
-def report(client: Client, study: str, state: str) -> None:
-    client.post(f"/v1/studies/{study}/progress", {"state": state})
 
 
 # New keys for an owner: made here, told to the aggregator by the old ones, and put in their place.

@@ -12,7 +12,7 @@ from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Join, StudyAttribute
 from coterie.federation.errors import Conflict, Refused
 from coterie.federation.owner.answering import approve, opened_study
-from coterie.federation.owner.computing import finished
+from coterie.federation.owner.contribution import finished
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import own_fingerprint, shown_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal

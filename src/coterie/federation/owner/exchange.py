@@ -27,16 +27,7 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_exchange, require_peers
 from coterie.federation.owner.policy import UNFIT, OwnerSource, Refusal
-from coterie.federation.secrets.blinding import (
-    LENGTH,
-    Pseudonyms,
-    blinded,
-    blinded_again,
-    in_parcels,
-    new_blinding_key,
-    pseudonym,
-    split,
-)
+from coterie.federation.secrets import blinding
 from coterie.federation.secrets.keys import keep_private, seal, unseal
 from coterie.methods import get_method
 
@@ -71,14 +62,16 @@ class Exchange:
             return sent
         if not self._complete(self.home.owner, ExchangeStep.BLINDED):
             self._require_few(len(prepared.ids))
-            points = split((self._folder / "blinded.points").read_bytes())  # those that we committed to
-            self._send(ExchangeStep.BLINDED, in_parcels(points, POINTS_IN_PARCEL), len(points))
+            points = blinding.split(
+                (self._folder / "blinded.points").read_bytes()
+            )  # those that we committed to
+            self._send(ExchangeStep.BLINDED, blinding.in_parcels(points, POINTS_IN_PARCEL), len(points))
             sent = True
         if self._complete(other, ExchangeStep.BLINDED) and not self._complete(
             self.home.owner, ExchangeStep.RETURNED
         ):
             points = self._theirs()
-            self._send(ExchangeStep.RETURNED, in_parcels(points, POINTS_IN_PARCEL), len(points))
+            self._send(ExchangeStep.RETURNED, blinding.in_parcels(points, POINTS_IN_PARCEL), len(points))
             sent = True
         return sent
 
@@ -101,11 +94,11 @@ class Exchange:
         other = self.study.other(self.home.owner).owner
         return all(self._complete(owner, step) for owner in (self.home.owner, other) for step in ExchangeStep)
 
-    def common(self, prepared: Prepared) -> tuple[Prepared, Pseudonyms]:
+    def common(self, prepared: Prepared) -> tuple[Prepared, blinding.Pseudonyms]:
         """Only the people whom both owners hold, and a name for each that neither could have made alone."""
         assert prepared.ids is not None
         mine = self._blinded(prepared.ids)
-        returned = split(b"".join(self._fetched(ExchangeStep.RETURNED)))
+        returned = blinding.split(b"".join(self._fetched(ExchangeStep.RETURNED)))
         if len(returned) != len(mine) or len(set(returned)) != len(mine):
             raise FederationError(
                 "The other owner returned another number of blinded ids than it was sent.",
@@ -114,7 +107,7 @@ class Exchange:
         twice = dict(zip(sorted(mine), returned, strict=True))
         theirs = set(self._theirs())
         names = {
-            row: pseudonym(twice[point], self.study.id)
+            row: blinding.pseudonym(twice[point], self.study.id)
             for row, point in enumerate(mine)
             if twice[point] in theirs
         }
@@ -130,12 +123,12 @@ class Exchange:
         rows = sorted(names)
         kept = replace(prepared, table=prepared.table.take(pa.array(rows)), ids=None)
         order = sorted(range(len(rows)), key=lambda place: names[rows[place]])
-        values = pa.array([names[rows[place]] for place in order], pa.binary(LENGTH))
-        return kept, Pseudonyms(values, np.array(order, dtype=np.int64))
+        values = pa.array([names[rows[place]] for place in order], pa.binary(blinding.LENGTH))
+        return kept, blinding.Pseudonyms(values, np.array(order, dtype=np.int64))
 
     def _blinded(self, ids: Sequence[str]) -> list[bytes]:
         """In the order of the rows. The list that was sent is kept, and a table that does not fit it is refused."""
-        points = blinded(ids, self._key(), self.study.id)
+        points = blinding.blinded(ids, self._key(), self.study.id)
         path = self._folder / "blinded.points"
         if not path.exists():
             keep_private(path, b"".join(sorted(points)))
@@ -150,16 +143,16 @@ class Exchange:
         """The other owner's people, blinded by both, in the order in which they came: computed once."""
         path = self._folder / "returned.points"
         if not path.exists():
-            came = split(b"".join(self._fetched(ExchangeStep.BLINDED)))
+            came = blinding.split(b"".join(self._fetched(ExchangeStep.BLINDED)))
             if _commitment(came) != self._their_commitment() or sorted(set(came)) != came:
                 raise Refusal("the other owner's blinded ids are not those that it had committed to")
-            keep_private(path, b"".join(blinded_again(came, self._key())))
-        return split(path.read_bytes())
+            keep_private(path, b"".join(blinding.blinded_again(came, self._key())))
+        return blinding.split(path.read_bytes())
 
     def _key(self) -> bytes:
         path = self._folder / "blinding.key"
         if not path.exists():
-            keep_private(path, new_blinding_key())
+            keep_private(path, blinding.new_blinding_key())
         return path.read_bytes()
 
     def _send(self, step: ExchangeStep, parts: Sequence[bytes], ids: int) -> None:

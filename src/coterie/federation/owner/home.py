@@ -28,6 +28,7 @@ from coterie.federation.secrets.keys import (
     fingerprint,
     former_keys,
     keep_private,
+    private_folder,
     write_private,
 )
 from coterie.publication.ledger import Ledger
@@ -146,6 +147,7 @@ def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
 
 _SETTINGS, _SESSION, _LOCK, _STEP = "owner.json", "session", "agent.lock", "step.lock"
 JOURNAL, LEDGER, _TLS_CLIENT, _TLS_NEXT = "journal.sqlite", "ledger.sqlite", "tls-client.pem", "tls-next.pem"
+KEY = "part-key.json"  # in the folder of a study: what opens our part, once it may leave
 _SESSIONS = 20
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
@@ -292,13 +294,7 @@ class OwnerHome:
 
 def prepare(folder: Path) -> Keys:
     """Keys first, before the invitation is spent: a join that is cut off can be repeated with the same ones."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.chmod(folder, 0o700)
-    except OSError as error:
-        raise FederationError(
-            f"{folder} cannot be made ({error.strerror}).", "Choose another place."
-        ) from None
+    private_folder(folder, "Choose another place.")
     if (folder / _SETTINGS).exists():
         raise FederationError(
             f"{folder} has joined already.", "Choose another folder for another aggregator."

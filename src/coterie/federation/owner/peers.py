@@ -9,6 +9,8 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 from coterie.federation.documents.study import Rostered, Study
 from coterie.federation.documents.wire import now
@@ -26,10 +28,8 @@ def pinned_peers(home: OwnerHome) -> dict[str, str]:
     """Name → fingerprint: what `coterie owner trust` pinned, and what the policy names."""
     path = home.folder / _PEERS
     try:
-        pinned = {str(name): str(key) for name, key in json.loads(path.read_bytes()).items()}
-    except FileNotFoundError:
-        pinned = {}
-    except (OSError, ValueError, AttributeError):
+        pinned = {str(name): str(key) for name, key in _kept(path).items()}
+    except (OSError, ValueError, TypeError):
         raise FederationError(
             f"{path} cannot be read.", "Restore it, or compare the fingerprints again."
         ) from None
@@ -43,16 +43,18 @@ def pin_peer(home: OwnerHome, name: str, fingerprint: str) -> None:
         raise FederationError(
             "This is not the fingerprint of an owner.", "It reads SHA256: and 32 hexadecimal digits."
         )
-    path = home.folder / _PEERS
-    known = json.loads(path.read_bytes()) if path.exists() else {}
+    path, former = home.folder / _PEERS, home.folder / _FORMER
+    known, kept = _kept(path), _kept(former)
     if name in known:
         # A study that was approved with the former keys goes on with them.
-        former = home.folder / _FORMER
-        kept = json.loads(former.read_bytes()) if former.exists() else {}
         kept[name] = sorted({*kept.get(name, ()), known[name]} - {fingerprint})
         keep_private(former, json.dumps(kept, indent=2).encode())
     keep_private(path, json.dumps({**known, name: fingerprint}, indent=2).encode())
     home.journal.note("peer pinned", peer=name, key=fingerprint)
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_bytes())) if path.exists() else {}
 
 
 def unknown_peers(home: OwnerHome, study: Study) -> list[str]:
@@ -82,9 +84,8 @@ def require_peers(home: OwnerHome, study: Study, *, approved: bool = False) -> N
     if not study.matched:
         return
     unknown = unknown_peers(home, study)
-    path = home.folder / _FORMER
-    if approved and unknown and path.exists():
-        former = json.loads(path.read_bytes())
+    if approved and unknown:
+        former = _kept(home.folder / _FORMER)
         keys = {entry.owner: entry_fingerprint(entry) for entry in study.roster}
         unknown = [name for name in unknown if keys[name] not in former.get(name, ())]
     if unknown:

@@ -15,8 +15,8 @@ from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import opened_study, study_purpose
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.holding import KEY, let_go
-from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.contribution import let_go
+from coterie.federation.owner.home import KEY, OwnerHome
 from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import keep_private
 from coterie.publication.ledger import Ledger

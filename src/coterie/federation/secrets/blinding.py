@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -96,10 +95,6 @@ def _scalar(key: bytes) -> ec.EllipticCurvePrivateKey:
 
 COLUMN = "coterie pseudonym"
 LENGTH = 32
-
-
-def new_group_key() -> bytes:
-    return secrets.token_bytes(32)
 
 
 def normalised(identifier: str) -> str:

@@ -1,4 +1,4 @@
-"""Keys of owners and aggregators, in files that only they can read: Ed25519 to sign, X25519 to seal, pinned TLS."""
+"""Keys of owners and aggregators, in files that only they can read: Ed25519 to sign, X25519 to seal."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ import base64
 import errno
 import hashlib
 import hmac
-import ipaddress
 import os
 import re
 import secrets
 import shutil
-import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature, InvalidTag
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from coterie.federation.errors import FederationError
 from coterie.table.hidden_files import write_whole
@@ -71,7 +66,7 @@ class Keys:
 
     def save(self, folder: Path) -> None:
         for name, key in ((SIGNING, self.signing), (SEALING, self.sealing)):
-            write_private(folder / name, _pem(key))
+            write_private(folder / name, pem(key))
 
     @classmethod
     def made(cls, folder: Path) -> Keys:
@@ -174,6 +169,15 @@ def keep_private(path: Path, content: bytes) -> None:
         raise _unwritable(path, error) from None
 
 
+def private_folder(folder: Path, advice: str, *, new: bool = False) -> None:
+    """Made, with all above it, for its owner alone; a `new` one must not be there yet."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=not new)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise FederationError(f"{folder} cannot be made ({error.strerror}).", advice) from None
+
+
 def _unwritable(path: Path, error: OSError) -> Exception:
     if error.errno in NO_ROOM:
         return error
@@ -182,7 +186,7 @@ def _unwritable(path: Path, error: OSError) -> Exception:
     )
 
 
-def _pem(key: Ed25519PrivateKey | X25519PrivateKey | ec.EllipticCurvePrivateKey) -> bytes:
+def pem(key: Ed25519PrivateKey | X25519PrivateKey | ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -252,77 +256,6 @@ def _key(shared: bytes, parties: bytes, context: bytes) -> bytes:
     return HKDF(SHA256(), 32, salt=parties, info=b"coterie seal 1\n" + context).derive(shared)
 
 
-# TLS without a certificate authority: the aggregator makes its own certificate, and owners pin exactly that one.
-
-CERTIFICATE, KEY = "tls.pem", "tls.key"
-_YEARS = 10
-
-
-def make_certificate(folder: Path, names: Sequence[str]) -> None:
-    """A self-signed certificate (P-256) for these host names and addresses; the key with mode 0600."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Coterie aggregator")])
-    start = datetime.now(UTC) - timedelta(days=1)
-    public = key.public_key()
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(public)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(start)
-        .not_valid_after(start + timedelta(days=365 * _YEARS))
-        .add_extension(x509.SubjectAlternativeName([_alternative(name) for name in names]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    write_private(folder / KEY, _pem(key))
-    (folder / CERTIFICATE).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def pinned_context(certificate: str) -> ssl.SSLContext:
-    """Trusts this one certificate and nothing else. The pin says who it is, so the host name need not."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False
-    try:
-        context.load_verify_locations(cadata=certificate)
-    except (ssl.SSLError, ValueError):
-        raise FederationError("The invitation holds no TLS certificate.", "Ask for a new one.") from None
-    return context
-
-
-def authority_context(bundle: Path) -> ssl.SSLContext:
-    """For a proxy that inspects TLS: trust its authority for the channel; answers are still signed end to end."""
-    try:
-        return ssl.create_default_context(cafile=str(bundle))
-    except (OSError, ssl.SSLError):
-        raise FederationError(
-            f"The CA bundle {bundle} cannot be read.", "Give a PEM file of certificates."
-        ) from None
-
-
-def show_certificate(context: ssl.SSLContext, path: Path) -> None:
-    """For an aggregator that demands a certificate of its callers: PEM, the certificate and its private key."""
-    try:
-        context.load_cert_chain(path)
-    except (OSError, ssl.SSLError):
-        raise FederationError(
-            f"{path} does not hold a TLS certificate with its private key.",
-            "Put both into one PEM file, without a passphrase, readable by you only.",
-        ) from None
-
-
-def _alternative(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
 # An owner's part under a key of its own: whoever carries or keeps the chunks cannot read them until the key comes.
 #
 # The key is drawn for one part of one study, so the number of a chunk is nonce enough; study and number are bound in.
@@ -330,7 +263,8 @@ def _alternative(name: str) -> x509.GeneralName:
 OVERHEAD_BYTES = 16
 
 
-def new_part_key() -> bytes:
+def new_key() -> bytes:
+    """For one part, or for the pseudonyms of one study."""
     return secrets.token_bytes(32)
 
 

@@ -11,26 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Engine,
-    ForeignKey,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    event,
-    insert,
-    inspect,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from coterie.federation.errors import FederationError
@@ -39,113 +20,120 @@ from coterie.table.hidden_files import FileLock, ensure_private
 
 # The tables, as SQLAlchemy sees them.
 
-metadata = MetaData()
+metadata = sa.MetaData()
 # Which version of these tables a database has, in the table that Alembic keeps it in.
-versions = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+versions = sa.Table(
+    "alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True)
+)
 
 # One row. Every change of state raises it, under its row lock: writers are ordered, readers see that something moved.
-clock = Table(
-    "clock", metadata, Column("id", Integer, primary_key=True), Column("ticks", BigInteger, nullable=False)
+clock = sa.Table(
+    "clock",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("ticks", sa.BigInteger, nullable=False),
 )
 
-owners = Table(
+owners = sa.Table(
     "owners",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(40), nullable=False, unique=True),
-    Column("key", String(44), nullable=False, unique=True),
-    Column("sealing_key", String(44), nullable=False),
-    Column("enrolled", String(40), nullable=False),
-    Column("left", String(40)),
-    Column("session", String(64)),
-    Column("session_seen", String(40)),
-    Column("suspended", String(40)),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(40), nullable=False, unique=True),
+    sa.Column("key", sa.String(44), nullable=False, unique=True),
+    sa.Column("sealing_key", sa.String(44), nullable=False),
+    sa.Column("enrolled", sa.String(40), nullable=False),
+    sa.Column("left", sa.String(40)),
+    sa.Column("session", sa.String(64)),
+    sa.Column("session_seen", sa.String(40)),
+    sa.Column("suspended", sa.String(40)),
     # The last line of the owner's own diary that it told us of: number and seal.
-    Column("witness", String(100)),
+    sa.Column("witness", sa.String(100)),
 )
-invitations = Table(
+invitations = sa.Table(
     "invitations",
     metadata,
-    Column("token_hash", String(64), primary_key=True),
-    Column("name", String(40), nullable=False),
-    Column("expires", String(40), nullable=False),
-    Column("used_by", String(44)),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(40), nullable=False),
+    sa.Column("expires", sa.String(40), nullable=False),
+    sa.Column("used_by", sa.String(44)),
 )
-studies = Table(
+studies = sa.Table(
     "studies",
     metadata,
-    Column("id", String(64), primary_key=True),
-    Column("signed", Text, nullable=False),
-    Column("state", String(20), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("changed", String(40), nullable=False),
-    Column("reason", Text),
-    Column("group_key", Text),  # sealed to the owners; the aggregator cannot open it
-    Column("shuffle_key", String(64)),  # drawn when assembling begins, erased when the release is out
-    Column("certificate", Text),
-    Column("release_sha256", String(64)),
-    Column("release_size", BigInteger),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("signed", sa.Text, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("changed", sa.String(40), nullable=False),
+    sa.Column("reason", sa.Text),
+    sa.Column("group_key", sa.Text),  # sealed to the owners; the aggregator cannot open it
+    sa.Column("shuffle_key", sa.String(64)),  # drawn when assembling begins, erased when the release is out
+    sa.Column("certificate", sa.Text),
+    sa.Column("release_sha256", sa.String(64)),
+    sa.Column("release_size", sa.BigInteger),
     # How often the aggregator itself failed in the present state; and, after too many, what to tell people.
-    Column("faults", Integer, nullable=False, server_default="0"),
-    Column("attention", Text),
-    Column("opening", String(40)),  # when all had delivered: since then owners give the keys of their parts
+    sa.Column("faults", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("attention", sa.Text),
+    sa.Column(
+        "opening", sa.String(40)
+    ),  # when all had delivered: since then owners give the keys of their parts
 )
-contributions = Table(
+contributions = sa.Table(
     "contributions",
     metadata,
-    Column("study", String(64), ForeignKey("studies.id"), primary_key=True),
-    Column("owner", Integer, ForeignKey("owners.id"), primary_key=True),
-    Column("state", String(20), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("changed", String(40), nullable=False),
-    Column("answer", Text),
-    Column("reason", Text),
-    Column("manifest", Text),
-    Column("receipt", Text),
-    Column("delivery", Text),  # signed by the owner: its sealed part is here
-    Column("part_key", Text),  # what opens it; erased when the study has ended
+    sa.Column("study", sa.String(64), sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("owner", sa.Integer, sa.ForeignKey("owners.id"), primary_key=True),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("changed", sa.String(40), nullable=False),
+    sa.Column("answer", sa.Text),
+    sa.Column("reason", sa.Text),
+    sa.Column("manifest", sa.Text),
+    sa.Column("receipt", sa.Text),
+    sa.Column("delivery", sa.Text),  # signed by the owner: its sealed part is here
+    sa.Column("part_key", sa.Text),  # what opens it; erased when the study has ended
     # When the owner said that it knows the end, and holds its copy if there is one.
-    Column("closed", String(40)),
+    sa.Column("closed", sa.String(40)),
 )
-chunks = Table(
+chunks = sa.Table(
     "chunks",
     metadata,
-    Column("study", String(64), primary_key=True),
-    Column("owner", Integer, primary_key=True),
-    Column("number", Integer, primary_key=True),
+    sa.Column("study", sa.String(64), primary_key=True),
+    sa.Column("owner", sa.Integer, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
 )
 # What two owners of a blinded study send each other, sealed: the aggregator carries it and forgets it.
-parcels = Table(
+parcels = sa.Table(
     "parcels",
     metadata,
-    Column("study", String(64), primary_key=True),
-    Column("owner", Integer, primary_key=True),  # who sent it
-    Column("step", String(20), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("count", Integer, nullable=False),
-    Column("signed", Text, nullable=False),
+    sa.Column("study", sa.String(64), primary_key=True),
+    sa.Column("owner", sa.Integer, primary_key=True),  # who sent it
+    sa.Column("step", sa.String(20), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.Column("signed", sa.Text, nullable=False),
 )
-nonces = Table(
+nonces = sa.Table(
     "nonces",
     metadata,
-    Column("key", String(44), primary_key=True),
-    Column("nonce", String(64), primary_key=True),
-    Column("seen", BigInteger, nullable=False, index=True),
+    sa.Column("key", sa.String(44), primary_key=True),
+    sa.Column("nonce", sa.String(64), primary_key=True),
+    sa.Column("seen", sa.BigInteger, nullable=False, index=True),
 )
-tokens = Table(
+tokens = sa.Table(
     "tokens",
     metadata,
-    Column("token_hash", String(64), primary_key=True),
-    Column("label", String(100), nullable=False),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("label", sa.String(100), nullable=False),
 )
-audit = Table(
+audit = sa.Table(
     "audit",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("content", Text, nullable=False),
-    Column("seal", String(64), nullable=False),
-    UniqueConstraint("seal"),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("seal", sa.String(64), nullable=False),
+    sa.UniqueConstraint("seal"),
 )
 
 
@@ -155,30 +143,32 @@ _SERVING = 0x436F746572696521  # the name of the advisory lock; PostgreSQL keeps
 _SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
 
 
-def copy_rows(source: Connection, target: Connection) -> None:
+def copy_rows(source: sa.Connection, target: sa.Connection) -> None:
     """Everything, into tables that hold nothing yet. Rows only: pages keep what was erased, and would show it."""
     target.execute(clock.delete())
     for table in metadata.sorted_tables:
-        for rows in source.execute(select(table).execution_options(yield_per=500)).mappings().partitions(500):
-            target.execute(insert(table), [dict(row) for row in rows])
+        for rows in (
+            source.execute(sa.select(table).execution_options(yield_per=500)).mappings().partitions(500)
+        ):
+            target.execute(sa.insert(table), [dict(row) for row in rows])
     if target.dialect.name == "postgresql":
         target.execute(
-            text("SELECT setval(pg_get_serial_sequence('owners', 'id'), coalesce(max(id), 1)) FROM owners")
+            sa.text("SELECT setval(pg_get_serial_sequence('owners', 'id'), coalesce(max(id), 1)) FROM owners")
         )
 
 
 class Database:
     """Two ways in: `reading()` sees one moment, `writing()` is alone and durable when it returns."""
 
-    def __init__(self, engine: Engine, url: str) -> None:
+    def __init__(self, engine: sa.Engine, url: str) -> None:
         self.engine = engine
         self.shown = without_credentials(url)
         self.holds_erased = True  # of a process before this one, perhaps
-        self._lock: Connection | None = None  # where PostgreSQL holds the lock of the process that serves
+        self._lock: sa.Connection | None = None  # where PostgreSQL holds the lock of the process that serves
 
     @classmethod
     def open(cls, url: str) -> Database:
-        engine = create_engine(_with_driver(url), **_options(url))
+        engine = sa.create_engine(_with_driver(url), **_options(url))
         if engine.dialect.name == "sqlite":
             _for_sqlite(engine)
         database = cls(engine, url)
@@ -195,19 +185,19 @@ class Database:
         return database
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[sa.Connection]:
         with _full_told(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[sa.Connection]:
         """One writer at a time on both engines: SQLite by BEGIN IMMEDIATE, PostgreSQL by the lock of the clock's row."""
         with self.noting() as connection:
-            connection.execute(update(clock).values(ticks=clock.c.ticks + 1))
+            connection.execute(sa.update(clock).values(ticks=clock.c.ticks + 1))
             yield connection
 
     @contextmanager
-    def noting(self) -> Iterator[Connection]:
+    def noting(self) -> Iterator[sa.Connection]:
         """A small write that nobody waits for, such as a nonce: it does not wake anyone."""
         with (
             _full_told(),
@@ -254,7 +244,7 @@ class Database:
     def _take_lock(self) -> bool:
         """A lock of the session: PostgreSQL lets it go when this connection ends, however that comes about."""
         self._lock = self.engine.connect()
-        held = self._lock.scalar(text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
+        held = self._lock.scalar(sa.text("SELECT pg_try_advisory_lock(:name)"), {"name": _SERVING})
         self._lock.commit()
         return bool(held)
 
@@ -263,7 +253,7 @@ class Database:
         if self._lock is None:
             return True
         try:
-            self._lock.execute(text("SELECT 1"))
+            self._lock.execute(sa.text("SELECT 1"))
             self._lock.commit()
         except DBAPIError:
             self._lock.close()
@@ -286,24 +276,24 @@ class Database:
             if found is None:
                 metadata.create_all(connection)
                 versions.create(connection)
-                connection.execute(insert(clock).values(id=1, ticks=0))
+                connection.execute(sa.insert(clock).values(id=1, ticks=0))
             else:
                 change = Operations(MigrationContext.configure(connection))
                 for added in chain.from_iterable(_ADDED[version] for version in _ADDED if found < version):
-                    if isinstance(added, Table):
+                    if isinstance(added, sa.Table):
                         added.create(connection)
                     else:
                         change.add_column(added.table.name, added._copy())
                 connection.execute(versions.delete())
-            connection.execute(insert(versions).values(version_num=VERSION))
+            connection.execute(sa.insert(versions).values(version_num=VERSION))
 
 
-def _version(connection: Connection) -> str | None:
-    return connection.scalar(select(versions)) if inspect(connection).has_table(versions.name) else None
+def _version(connection: sa.Connection) -> str | None:
+    return connection.scalar(sa.select(versions)) if sa.inspect(connection).has_table(versions.name) else None
 
 
 # What each version added to the tables of the one before.
-_ADDED: dict[str, tuple[Column[Any] | Table, ...]] = {
+_ADDED: dict[str, tuple[sa.Column[Any] | sa.Table, ...]] = {
     "0002": (studies.c.faults, studies.c.attention, parcels),
     "0003": (contributions.c.closed,),
     "0004": (
@@ -355,11 +345,11 @@ def _options(url: str) -> dict[str, Any]:
     return {"pool_pre_ping": True, "pool_size": 10, "max_overflow": 20}
 
 
-def _for_sqlite(engine: Engine) -> None:
+def _for_sqlite(engine: sa.Engine) -> None:
     with suppress(OSError):  # SQLite meets the same obstacle when it connects, and it is told there
         ensure_private(Path(engine.url.database or ""))
 
-    @event.listens_for(engine, "connect")
+    @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver's guess
         connection.execute("PRAGMA journal_mode = WAL")
@@ -367,7 +357,7 @@ def _for_sqlite(engine: Engine) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # keys and parcels that were erased are overwritten
 
-    @event.listens_for(engine, "begin")
-    def _begun(connection: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def _begun(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("coterie_writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -107,6 +107,13 @@ def study_row(connection: Connection, study: str) -> StudyRow | None:
     return None if row is None else _study(row)
 
 
+def known_study(connection: Connection, study: str) -> StudyRow:
+    """One that is there: its id came out of this database, or was looked up before."""
+    row = study_row(connection, study)
+    assert row is not None
+    return row
+
+
 def all_studies(connection: Connection, states: frozenset[StudyState] | None = None) -> list[StudyRow]:
     query = select(studies).order_by(studies.c.created, studies.c.id)
     if states is not None:

@@ -300,12 +300,7 @@ class Book:
 
     def _advance(self, release: str, kind: str, event: Event, at: str) -> None:
         entry = self._entries[release]
-        purpose, temporaries, staged, changed = (
-            entry.purpose,
-            entry.temporaries,
-            entry.staged,
-            entry.changed_at,
-        )
+        _, purpose, _, reserved, changed, temporaries, staged, held = entry
         before, after = _STEPS[kind]
         if entry.state is not before:
             raise ValueError
@@ -322,9 +317,7 @@ class Book:
                     for account, counted in self._counted(release, purpose):
                         account.give_back(counted)
                 del self._unfinished[release]
-        self._entries[release] = Entry(
-            release, purpose, after, entry.reserved_at, changed, temporaries, staged, entry.held
-        )
+        self._entries[release] = Entry(release, purpose, after, reserved, changed, temporaries, staged, held)
 
     def _counted(self, release: str, purpose: Purpose) -> Iterable[tuple[LedgerAccount, Counted]]:
         return zip(self._accounts[purpose.population], self._unfinished[release], strict=True)

@@ -1,39 +1,56 @@
-"""Steps 5 and 6 of Del Vasto-Terrientes et al. at one owner: protect once, charge once, keep the bytes. A retry only
-ever resends them.
+"""Steps 5 to 8 of Del Vasto-Terrientes et al. at one owner: protect once, charge once, keep the bytes, send them as often
+as needed; fetch the joined release.
 
 A part is drawn once, sealed with a key of its own, and kept: chunks first, the manifest last. A contribution is
-finished exactly when its manifest is there. ε is held meanwhile (holding.py). The ledger is charged when the key leaves, in
+finished exactly when its manifest is there. ε is held meanwhile. The ledger is charged when the key leaves, in
 one go with the file that is sent (coterie.publication.ledger); after a kill, opening the ledger finishes or undoes it.
 Studies before protocol 3 have no such key: there the ledger is charged when the part is drawn.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from coterie.chain.noise.seeded import owner_seed
-from coterie.errors import BudgetExceeded
-from coterie.federation.documents.answers import Chunk, Manifest, PartKey, arrow_schema, as_sent, packed
-from coterie.federation.documents.signed import Signed, sha256, validated
+from coterie.errors import BudgetExceeded, CertificateError, CoterieError
+from coterie.federation.documents.answers import (
+    Chunk,
+    Delivery,
+    Manifest,
+    PartKey,
+    Receipt,
+    arrow_schema,
+    as_sent,
+    packed,
+)
+from coterie.federation.documents.certificate import FederatedCertificate, verified
+from coterie.federation.documents.signed import Signed, canonical, sha256, validated
 from coterie.federation.documents.study import Study
-from coterie.federation.errors import FederationError
+from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.answering import Prepared, require_budget, study_purpose
-from coterie.federation.owner.holding import HELD, KEY, SECRET, hold, let_go
-from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.client import AnswerFault, Client
+from coterie.federation.owner.home import KEY, OwnerHome
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.federation.secrets.blinding import COLUMN, Pseudonyms
-from coterie.federation.secrets.keys import as_text, new_part_key, seal_chunk
+from coterie.federation.secrets.keys import as_text, keep_private, new_key, seal_chunk
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
-from coterie.publication.ledger import Ledger, ReleaseState
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState
+from coterie.publication.ledger.book import purpose_of_event
 from coterie.publication.protect import protect
 from coterie.publication.publishing import publish_files
 from coterie.publication.release import Release
 from coterie.table.digest import table_digest
+from coterie.table.hidden_files import write_whole
+
+HELD, SECRET = "held.json", "part.secret"
 
 
 def finished(home: OwnerHome, study: str) -> Signed | None:
@@ -155,7 +172,7 @@ def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms |
     certificate = sign(
         release.certify(Digest(over="canonical table", value=table_digest(plain))), home.signing_file
     )
-    pieces, key = list(packed(sent)), new_part_key()
+    pieces, key = list(packed(sent)), new_key()
     if study.sealed:
         pieces = [_sealed(*piece, key, study.id, number) for number, piece in enumerate(pieces)]
     manifest = Manifest(
@@ -192,3 +209,130 @@ def _sent(study: Study, owner: str, release: Release, names: Pseudonyms | None) 
 def _sealed(chunk: Chunk, data: bytes, key: bytes, study: str, number: int) -> tuple[Chunk, bytes]:
     closed = seal_chunk(data, key, study, number)
     return chunk.model_copy(update={"sha256": sha256(closed), "size": len(closed)}), closed
+
+
+# ε that is held for parts which are drawn and sealed, but which nobody else can read yet.
+#
+# The ledger holds it from before anything is drawn until the key of the part leaves this machine, and is charged then. A
+# study that ends before gives it back: the part's key is destroyed.
+
+
+def hold(home: OwnerHome, study: str, ledger: Path, purpose: Purpose) -> None:
+    """Before anything is drawn. The study's folder says first where: what is held must be found again."""
+    default = ledger.resolve() == home.default_ledger.resolve()  # wherever the folder may be restored to
+    content = {"ledger": None if default else str(ledger.resolve())}
+    keep_private(home.study(study) / HELD, json.dumps(content).encode())
+    with Ledger.open(ledger) as opened:
+        opened.hold(purpose)
+
+
+def held_studies(home: OwnerHome) -> list[str]:
+    return sorted(path.parent.name for path in (home.folder / "studies").glob(f"*/{HELD}"))
+
+
+def let_go(home: OwnerHome, study: str) -> None:
+    """The ledger has charged it now."""
+    (home.study(study) / HELD).unlink(missing_ok=True)
+
+
+def give_back(home: OwnerHome, study: str) -> bool:
+    """The study ended, or we withdrew, before our key left: destroy the key and the part. True if ε was held.
+
+    The key goes first. From then on nobody can ever read what the aggregator may still have.
+    """
+    folder = home.study(study)
+    if not (folder / HELD).exists() or (folder / KEY).exists():
+        return False
+    for path in [folder / SECRET, *sorted(folder.glob("chunk-*.parquet")), folder / "manifest.json"]:
+        path.unlink(missing_ok=True)
+    ledger = json.loads((folder / HELD).read_bytes())["ledger"] or home.default_ledger
+    if Path(ledger).exists():
+        with Ledger.open(ledger) as opened:
+            opened.give_back(study)
+    (folder / HELD).unlink()
+    home.journal.note("given back", study=study, reason="the part was never readable by others")
+    return True
+
+
+def hold_in_ledger(home: OwnerHome) -> None:
+    """Earlier versions kept the held ε in the study's folder alone: enter it where everybody counts it."""
+    for study in held_studies(home):
+        path = home.study(study) / HELD
+        content = json.loads(path.read_bytes())
+        if "event" in content:
+            hold(home, study, Path(content["ledger"]), purpose_of_event(content["event"]))
+
+
+# Send the finished bytes, as often as needed; fetch the joined release and check it.
+
+
+def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None:
+    """Manifest, missing chunks, seal; the receipt is kept. Every step may be repeated."""
+    manifest = Manifest.model_validate(signed.document)
+    missing = client.put(f"/v1/studies/{study}/manifest", signed.canonical())["missing"]
+    for number in missing:
+        data = home.chunk(study, int(number)).read_bytes()
+        client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
+    sealed = (home.study(study) / SECRET).exists()
+    said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
+    content = Signed.of(said, "delivery", home.keys).content() if sealed else None
+    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
+    opened = receipt.opened("receipt", Receipt, key=home.aggregator_of(receipt))
+    if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
+        raise Untrusted(
+            "The receipt is about other bytes than those sent.", "Ask the aggregator's administrator."
+        )
+    keep_private(home.study(study) / "receipt.json", receipt.canonical())
+    home.journal.note("delivered", study=study, receipt=sha256(receipt.canonical()))
+
+
+def copied(home: OwnerHome, study: str) -> bool:
+    return (home.study(study) / "release.parquet").exists()
+
+
+def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCertificate:
+    """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
+    signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
+    try:
+        certificate = verified(signed, home.aggregator_of(signed))
+        if sha256(canonical(certificate.study.document)) != study:
+            raise CertificateError("The certificate is about another study.", "Do not rely on it.")
+    except CoterieError as error:
+        raise Untrusted(error.problem, "Ask the aggregator's administrator; no copy was kept.") from None
+    folder = home.study(study)
+
+    def download(file: BinaryIO) -> None:
+        digest = hashlib.sha256()
+        with client.download(f"/v1/studies/{study}/release") as parts:
+            for part in parts:
+                digest.update(part)
+                file.write(part)
+        if digest.hexdigest() != certificate.digest.value:
+            raise Untrusted(
+                "The release is not the one on its certificate.", "Ask the aggregator's administrator."
+            )
+        keep_private(folder / "release.certificate.json", signed.canonical())
+
+    write_whole(folder / "release.parquet", download)
+    home.journal.note("copied", study=study, release=certificate.digest.value)
+    return certificate
+
+
+def show_release(home: OwnerHome, client: Client, study: str) -> None:
+    """To an aggregator that has forgotten: its own signature, so that it does not release the study again."""
+    certificate = (home.study(study) / "release.certificate.json").read_bytes()
+    with suppress(AnswerFault):  # from one that does not know the word
+        client.put(f"/v1/studies/{study}/released", certificate)
+
+
+def close(client: Client, study: str) -> bool:
+    """Tell the aggregator that this study need not be sent again. False from one that does not know the word."""
+    try:
+        client.post(f"/v1/studies/{study}/closed")
+    except AnswerFault:
+        return False
+    return True
+
+
+def report(client: Client, study: str, state: str) -> None:
+    client.post(f"/v1/studies/{study}/progress", {"state": state})
