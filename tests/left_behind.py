@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,9 +61,9 @@ def nothing_left_behind() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_process(_leaves_nothing_behind: None) -> Iterator[None]:
     """`coterie` sets up its process as it likes: run inside a test, it must not do so for all that follow."""
-    threshold, hook = gc.get_threshold(), sys.excepthook
+    threshold, hook, told = gc.get_threshold(), sys.excepthook, warnings.formatwarning
     yield
-    sys.excepthook = hook
+    sys.excepthook, warnings.formatwarning = hook, told
     os.environ.pop("MIMALLOC_PURGE_DELAY", None)
     gc.set_threshold(*threshold)
 
@@ -78,6 +79,7 @@ def state() -> dict[str, Any]:
         "sys.path": list(sys.path),
         "signal handlers": [signal.getsignal(number) for number in _SIGNALS],
         "exception hook": sys.excepthook,
+        "format of warnings": warnings.formatwarning,
         "locale": locale.setlocale(locale.LC_ALL),
         "umask": _umask(),
         "decimal context": (decimal.getcontext().prec, decimal.getcontext().rounding),

@@ -106,9 +106,15 @@ def test_a_tiny_control_group() -> None:
     assert audit.finding("membership-distance") is None
 
 
-def test_a_spent_budget_gives_a_partial_result_that_says_so() -> None:
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second passes whenever somebody looks."""
     ticks = itertools.count()
-    clock = Clock(5, now=lambda: float(next(ticks)))
+    monkeypatch.setattr(Clock.__init__, "__defaults__", (None, lambda: float(next(ticks))))
+
+
+def test_a_spent_budget_gives_a_partial_result_that_says_so(ticking: None) -> None:
+    clock = Clock(5)
     assert [clock.up for _ in range(6)] == [False] * 4 + [True] * 2
     with pytest.raises(OutOfTime):
         clock.check()
@@ -119,17 +125,18 @@ def test_a_spent_budget_gives_a_partial_result_that_says_so() -> None:
     assert all("time budget" in missed.reason for missed in audit.not_run)
 
 
-def test_some_attacks_fit_into_a_small_budget() -> None:
-    people = normals(20_000, 4, 10)
+def test_some_attacks_fit_into_a_small_budget(ticking: None) -> None:
+    people = normals(300, 4, 10)
     released = protect(people, normals_schema(4), method="dp-ir", epsilon=1, k=20, seed=1).table
-    audit = audit_release(people, released, normals_schema(4), control=normals(5000, 4, 11), seconds=0.4)
+    audit = audit_release(people, released, normals_schema(4), control=normals(100, 4, 11), seconds=40)
     assert not audit.complete
+    assert audit.findings
     assert audit.not_run
-    assert "time budget" in audit.verdict or not audit.findings
+    assert "time budget" in audit.verdict
 
 
-def test_a_method_audit_within_a_budget() -> None:
-    audit = audit_method("dp-ir", epsilon=1, k=10, seconds=0.01)
+def test_a_method_audit_within_a_budget(ticking: None) -> None:
+    audit = audit_method("dp-ir", epsilon=1, k=10, seconds=3)
     assert not audit.complete
     assert any(missed.attack == "empirical-epsilon" for missed in audit.not_run)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -10,10 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from studio_driving import Page, Studio, until
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
 from statistics_people import RECORDS, SCHEMA, document, population
+from studio_driving import Page, Studio, until
 
 pytest.importorskip("fastapi")
 from coterie.publication.ledger import Ledger

@@ -90,9 +90,9 @@ def test_domain_bounds_are_never_rounded_down(lower: int, width: int, k: int, q:
 
 
 @given(st.integers(3, 6), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_the_moved_minimum_shifts_every_cluster_by_expression_2(k: int, q: int, random: object) -> None:
+def test_the_moved_minimum_shifts_every_cluster_by_expression_2(k: int, q: int, draw: object) -> None:
     """GUARANTEES.md: why idp-cbls understates its loss by up to q."""
-    values = [float(random.randint(0, 1000)) for _ in range(q * k)]  # type: ignore[attr-defined]
+    values = [float(draw.randint(0, 1000)) for _ in range(q * k)]  # type: ignore[attr-defined]
     moved = list(values)
     moved[values.index(min(values))] = 2000.0
     before, after = ranked(values, k), ranked(moved, k)

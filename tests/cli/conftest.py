@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from command_line import Ran, run_command
 from coterie import Schema
-from coterie.cli import main
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def words(self) -> str:
-        """Both outputs on one line, as if the terminal were wide."""
-        return " ".join((self.out + " " + self.err).split())
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
 
 Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     monkeypatch.chdir(tmp_path)
-
-    def go(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["coterie", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        captured = capsys.readouterr()
-        code = stopped.value.code
-        return Ran(code if isinstance(code, int) else int(code is not None), captured.out, captured.err)
-
-    return go
+    return run_command
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from command_line import run_command
 from coterie import Ledger, demo_population, demo_schema
 from coterie.publication.staging import StagedTable, stage
 from coterie.table.reading import read_table
@@ -35,16 +36,16 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.database
-def test_table_to_table_and_verified(run: Any, url: str, tmp_path: Path) -> None:
+def test_table_to_table_and_verified(url: str, tmp_path: Path) -> None:
     prepare(url, tmp_path)
     command = arguments(url, tmp_path)
-    assert run(*command, "--force").code == 0
+    assert run_command(*command, "--force").code == 0
     released = read_table(url, table="released")
     assert released.num_rows == 500
     assert "person" not in released.column_names
     verify = ("certificate", "verify", url, tmp_path / "released.json", "--table")
-    assert run(*verify, "released").code == 0
-    assert run(*verify, "people").code == 7
+    assert run_command(*verify, "released").code == 0
+    assert run_command(*verify, "people").code == 7
 
 
 @pytest.mark.database
@@ -59,21 +60,21 @@ def test_a_release_that_could_not_get_its_name_is_finished_by_the_same_command(
 
     with monkeypatch.context() as broken:
         broken.setattr(StagedTable, "publish", fails)
-        assert run(*command).code == 8
+        assert run_command(*command).code == 8
     charged = Ledger.inspect(tmp_path / "ledger.sqlite").balance("people").spent
     assert charged == 1
-    assert run(*command).code == 0
+    assert run_command(*command).code == 0
     assert Ledger.inspect(tmp_path / "ledger.sqlite").balance("people").spent == 1
     verify = ("certificate", "verify", url, tmp_path / "released.json", "--table", "released")
-    assert run(*verify).code == 0
+    assert run_command(*verify).code == 0
 
 
-def test_a_database_needs_a_place_for_the_certificate(run: Any, tmp_path: Path) -> None:
+def test_a_database_needs_a_place_for_the_certificate(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'data.db'}"
     prepare(url, tmp_path)
     command = [
         part for part in arguments(url, tmp_path) if part not in ("--certificate", tmp_path / "released.json")
     ]
-    refused = run(*command)
+    refused = run_command(*command)
     assert refused.code == 5
     assert "--certificate" in refused.err

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from command_line import run_command
 from coterie import Certificate, Ledger, Schema, protect
 from coterie.errors import CertificateError, OutputError, ParameterError, SchemaError
 from coterie.promise.signing import check_signature, make_key, sign
@@ -42,7 +43,7 @@ def command(url: str, folder: Path, *extra: object) -> list[object]:
 
 
 def test_an_interrupted_release_never_answers_another_request(
-    run: Any, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people", "--force")
 
@@ -52,19 +53,19 @@ def test_an_interrupted_release_never_answers_another_request(
     with monkeypatch.context() as broken:
         broken.setattr(StagedTable, "publish", dies)
         first = command(database, tmp_path, "--method", "idp-ls", "--epsilon", 1, "--k", 5, *charged)
-        assert run(*first).code == 8
+        assert run_command(*first).code == 8
     other = command(database, tmp_path, "--method", "laplace", "--epsilon", 2, *charged)
-    refused = run(*other)
+    refused = run_command(*other)
     assert refused.code == 8
     assert "another request" in refused.words
-    assert run(*first).code == 0
+    assert run_command(*first).code == 0
     assert Ledger.inspect(tmp_path / "ledger").balance("p").individual_spent == 2  # idp-ls: 2ε, once
 
 
-def test_a_query_never_overwrites_what_it_reads(run: Any, database: str, tmp_path: Path) -> None:
+def test_a_query_never_overwrites_what_it_reads(database: str, tmp_path: Path) -> None:
     arguments = command(database, tmp_path, "--query", "select * from people", "--method", "ir", "--k", 5)
     arguments[arguments.index("rel")] = "people"
-    assert run(*arguments, "--force").code == 6
+    assert run_command(*arguments, "--force").code == 6
     assert read_table(database, table="people").equals(read_table(database, table="people"))
     assert read_table(database, table="people").num_rows == 20
 
@@ -91,14 +92,14 @@ def test_the_parts_sum_to_the_whole_where_each_gets_the_whole() -> None:
 
 
 @pytest.mark.parametrize("method", ["ir", "mdav"])
-def test_no_noise_no_epsilon(run: Any, method: str, tmp_path: Path, database: str) -> None:
+def test_no_noise_no_epsilon(method: str, tmp_path: Path, database: str) -> None:
     release = protect(TABLE, SCHEMA, method=method, k=5, seed=1)
     assert release.certificate.epsilon is None
     assert "none" in release.certificate.sampler
     assert not release.certificate.reproducible
     assert not [note for note in release.certificate.notes if "order of the table" not in note]
     charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people")
-    assert run(*command(database, tmp_path, "--method", method, "--k", 5, *charged)).code == 5
+    assert run_command(*command(database, tmp_path, "--method", method, "--k", 5, *charged)).code == 5
 
 
 def test_noise_needs_epsilon() -> None:
@@ -106,12 +107,12 @@ def test_noise_needs_epsilon() -> None:
         protect(TABLE, SCHEMA, method="dp-ir", k=5)
 
 
-def test_schema_check_knows_categories(run: Any, tmp_path: Path) -> None:
+def test_schema_check_knows_categories(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("attributes:\n  c: {type: categorical, role: protect, categories: {labels: [a, b]}}\n")
-    assert run("schema", "check", path, "--json").code == 0
+    assert run_command("schema", "check", path, "--json").code == 0
     path.write_text("attributes:\n  c: {type: categorical, role: keep}\n")
-    assert run("schema", "check", path, "--json").code == 3
+    assert run_command("schema", "check", path, "--json").code == 3
 
 
 def test_both_or_nothing_when_the_output_appears_meanwhile(
@@ -144,7 +145,7 @@ def test_mdav_groups_enormous_values() -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "x" * 245 + ".csv", "loop.csv"])
-def test_names_that_cannot_be_used(run: Any, name: str, tmp_path: Path) -> None:
+def test_names_that_cannot_be_used(name: str, tmp_path: Path) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "schema.yaml").write_text(Schema.load(SCHEMA).to_yaml())
     stage(TABLE, tmp_path / "in.csv", force=False).publish()
@@ -158,12 +159,12 @@ def test_names_that_cannot_be_used(run: Any, name: str, tmp_path: Path) -> None:
         "--output",
         tmp_path / name,
     )
-    assert run("protect", tmp_path / "in.csv", *arguments).code == 6
+    assert run_command("protect", tmp_path / "in.csv", *arguments).code == 6
 
 
 @pytest.mark.parametrize("arguments", [("--epsilon", "0"), ("--k", "6000"), ("--k", "2")])
-def test_a_demo_that_cannot_run_writes_nothing(run: Any, arguments: tuple[str, str], tmp_path: Path) -> None:
-    assert run("demo", "--output", tmp_path / "demo", *arguments).code == 5
+def test_a_demo_that_cannot_run_writes_nothing(arguments: tuple[str, str], tmp_path: Path) -> None:
+    assert run_command("demo", "--output", tmp_path / "demo", *arguments).code == 5
     assert not (tmp_path / "demo").exists()
 
 
@@ -191,8 +192,8 @@ def test_bounds_from_the_data_stay_off_the_certificate() -> None:
     assert "98765432" not in certificate.to_json()  # so long that no digest has it by chance
 
 
-def test_a_command_line_that_cannot_be_read_is_json_too(run: Any) -> None:
-    refused = run("protect", "in.csv", "--json")
+def test_a_command_line_that_cannot_be_read_is_json_too() -> None:
+    refused = run_command("protect", "in.csv", "--json")
     assert refused.code == json.loads(refused.err)["exit_code"] == 2
 
 

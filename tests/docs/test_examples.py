@@ -9,25 +9,22 @@ one folder; the package of a `pyproject.toml` among them is installed. A command
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shlex
-import subprocess
-import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from command_line import run_command
 from coterie.report.demo import write_population
+from installed import packages_in, write_metadata_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
     r"<!-- (run(?:: exit (?P<code>\d+))?|file: (?P<file>\S+)) -->\n+```(?P<kind>\w*)\n(?P<text>.*?)```",
     re.DOTALL,
 )
-CONSOLE = "from coterie.cli import main; main()"
 
 
 @dataclass(frozen=True)
@@ -53,51 +50,34 @@ def matches(printed: str, expected: str) -> bool:
     return re.fullmatch(".*".join(parts), "".join(printed.split()), re.DOTALL) is not None
 
 
-def install(project: str, folder: Path) -> None:
-    """What `pip install -e .` leaves behind, as far as a page needs it: the entry points of a package."""
-    named = tomllib.loads(project)["project"]
-    place = folder / f"{named['name'].replace('-', '_')}-{named['version']}.dist-info"
-    place.mkdir()
-    (place / "METADATA").write_text(f"Name: {named['name']}\nVersion: {named['version']}\n", encoding="utf-8")
-    groups = (
-        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
-        for group, points in named["entry-points"].items()
-    )
-    (place / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
-
-
 def run_console(block: Block, folder: Path) -> None:
     for command, expected in re.findall(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
         words = shlex.split(command.replace("\\\n", " "))
         assert words[0] == "coterie", f"only coterie commands are run: {command}"
-        done = subprocess.run(
-            [sys.executable, "-c", CONSOLE, *words[1:]],
-            cwd=folder,
-            env={
-                **os.environ,
-                "COLUMNS": "100",
-                "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(folder)]),
-                "NO_COLOR": "1",
-            },
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == block.code, f"{command}\n{done.stdout}\n{done.stderr}"
-        assert not expected or matches(done.stdout + done.stderr * (block.code > 0), expected), (
-            f"{command}\nprinted:\n{done.stdout}\nthe page says:\n{expected}"
+        with contextlib.chdir(folder):
+            done = run_command(*words[1:])
+        assert done.code == block.code, f"{command}\n{done.out}\n{done.err}"
+        assert not expected or matches(done.out + done.err * (block.code > 0), expected), (
+            f"{command}\nprinted:\n{done.out}\nthe page says:\n{expected}"
         )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     if page.name == "README.md":  # which has said `make demo`
         write_population(tmp_path / "demo")
+    with contextlib.ExitStack() as stack:
+        run_page(page, tmp_path, stack)
+
+
+def run_page(page: Path, tmp_path: Path, stack: contextlib.ExitStack) -> None:
     for block in blocks(page):
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
             if block.file == "pyproject.toml":
-                install(block.text, tmp_path)
+                write_metadata_of(tmp_path, block.text)
+                stack.enter_context(packages_in(tmp_path))
         elif block.kind == "python":
             with contextlib.chdir(tmp_path), contextlib.redirect_stdout(None):
                 exec(compile(block.text, str(page), "exec"), {})

@@ -6,17 +6,15 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))  # mixed_table
 
 from coterie.engines.spark.session import java_version
 
 # Tables here are small: Java's second compiler and its collector's threads take half of all time, and give nothing.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def why_not() -> str | None:
@@ -36,7 +34,6 @@ def spark() -> Iterator[Any]:
         pytest.skip(reason)
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's own, about versions of pandas
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")

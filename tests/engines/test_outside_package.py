@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
-import sys
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from mixed_table import LABELS, mixed_schema, mixed_table
 from pyarrow.csv import write_csv
-from typer.testing import CliRunner
 
 import coterie
+from command_line import run_command
 from coterie import protect
-from coterie import registry as parts
 from coterie.auditing.attacks import all_attacks
-from coterie.cli import main
-from coterie.cli.app import app
 from coterie.engines.out_of_core.release import protect_file
 from coterie.errors import ParameterError
 from coterie.evaluation import all_measures, mean_sse
@@ -33,49 +27,23 @@ from coterie.evaluation.measure import ByAttribute
 from coterie.methods import all_methods
 from coterie.report.ranking import best_cells, verdict
 from coterie.schema.attributes import Categories, Schema
-from coterie.statistics.allocators import allocators
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice
+from installed import packages_in, write_metadata, write_metadata_of
 from release_world import browser, ready_project
 
 PACKAGE = Path(__file__).resolve().parents[1] / "outside"
 EPSILON, K, SEED = "2", 5, 7
-REGISTRIES = (all_methods, all_measures, all_attacks, allocators)
-
-
-def install(folder: Path, name: str, entry_points: Mapping[str, Mapping[str, str]]) -> None:
-    """The metadata that an installer writes."""
-    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    groups = [
-        f"[{group}]\n" + "".join(f"{part} = {place}\n" for part, place in points.items())
-        for group, points in entry_points.items()
-    ]
-    (info / "entry_points.txt").write_text("\n".join(groups))
-
-
-def forget() -> None:
-    importlib.invalidate_caches()
-    parts._outside.clear()
-    for registry in REGISTRIES:
-        registry.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """On this process's path only: Spark's executors have no such package."""
+    """Spark's executors have no such package."""
     folder = tmp_path_factory.mktemp("installed")
     shutil.copytree(PACKAGE / "coterie_median", folder / "coterie_median")
-    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
-    install(folder, project["name"], project["entry-points"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        forget()
+    write_metadata_of(folder, (PACKAGE / "pyproject.toml").read_text())
+    with packages_in(folder):
         yield
-    for name in [name for name in sys.modules if name.partition(".")[0] == "coterie_median"]:
-        del sys.modules[name]
-    forget()
 
 
 def people(records: int = 300) -> tuple[pa.Table, Schema]:
@@ -164,10 +132,8 @@ def test_audits_run_the_attack_and_repeat_the_method() -> None:
 
 @pytest.mark.usefixtures("outside")
 def test_the_commands_list_it() -> None:
-    runner = CliRunner()
-    listed = json.loads(runner.invoke(app, ["methods", "--json"]).output)
-    assert "dp-median" in [method["name"] for method in listed]
-    assert "median · Laplace" in runner.invoke(app, ["methods", "show", "dp-median"]).output
+    assert "dp-median" in [method["name"] for method in run_command("methods", "--json").json]
+    assert "median · Laplace" in run_command("methods", "show", "dp-median").out
 
 
 @pytest.mark.usefixtures("outside")
@@ -190,14 +156,6 @@ def test_the_studio_offers_it_and_its_worker_runs_it(tmp_path: Path) -> None:
 # What a package gets wrong is told, with its name.
 
 
-@pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.syspath_prepend(tmp_path)
-    yield tmp_path
-    sys.modules.pop("wrong_package", None)
-    forget()
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -206,16 +164,18 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("from coterie.methods.laplace import METHOD as PART", "there is a method 'laplace' already"),
     ],
 )
-def test_a_broken_package_is_named(broken: Path, content: str, told: str) -> None:
-    (broken / "wrong_package.py").write_text(content)
-    install(broken, "wrong-package", {"coterie.methods": {"wrong": "wrong_package:PART"}})
-    forget()
-    with pytest.warns(UserWarning, match=told):
-        assert "laplace" in all_methods()
-    people, schema = coterie.demo_population(20), coterie.demo_schema()
-    assert protect(people, schema, method="laplace", epsilon=1).method == "laplace", "it is in nobody's way"
-    with pytest.raises(ParameterError, match=told):
-        protect(people, schema, method="wrong", epsilon=1)
+def test_a_broken_package_is_named(tmp_path: Path, content: str, told: str) -> None:
+    (tmp_path / "wrong_package.py").write_text(content)
+    write_metadata(tmp_path, "wrong-package", {"coterie.methods": {"wrong": "wrong_package:PART"}})
+    with packages_in(tmp_path):
+        with pytest.warns(UserWarning, match=told):
+            assert "laplace" in all_methods()
+        people, schema = coterie.demo_population(20), coterie.demo_schema()
+        assert protect(people, schema, method="laplace", epsilon=1).method == "laplace", (
+            "it is in nobody's way"
+        )
+        with pytest.raises(ParameterError, match=told):
+            protect(people, schema, method="wrong", epsilon=1)
 
 
 # A part need not be installed to be tried; and one that fails is named, and does not take the others with it.
@@ -302,26 +262,12 @@ def test_what_is_no_name_is_refused_in_words(given: object) -> None:
 
 
 @pytest.mark.usefixtures("outside")
-def test_the_command_names_the_package_that_failed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command_names_the_package_that_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A method's own fault is no bug of ours."""
     write_csv(PEOPLE, tmp_path / "people.csv")
     (tmp_path / "schema.yaml").write_text(SCHEMA.to_yaml(), encoding="utf-8")
-    words = [
-        "protect",
-        str(tmp_path / "people.csv"),
-        "--schema",
-        str(tmp_path / "schema.yaml"),
-        "--epsilon",
-        "1",
-    ]
-    words += ["--method", "dp-median", "--k", "5", "--output", str(tmp_path / "out.csv")]
     assert "dp-median" in all_methods()
     monkeypatch.setattr("coterie_median.method.in_domain", _raises)
-    monkeypatch.setattr(sys, "argv", ["coterie", *words])
-    with pytest.raises(SystemExit):
-        main()
-    assert "in the package 'coterie_median', which adds parts to Coterie (ZeroDivisionError)" in " ".join(
-        capsys.readouterr().err.split()
-    )
+    words = ["protect", tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml", "--epsilon", "1"]
+    failed = run_command(*words, "--method", "dp-median", "--k", "5", "--output", tmp_path / "out.csv")
+    assert "in the package 'coterie_median', which adds parts to Coterie (ZeroDivisionError)" in failed.words

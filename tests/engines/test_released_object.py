@@ -14,6 +14,7 @@ import pytest
 
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.chain.noise.secure import SecureSampler
+from coterie.engines.in_memory import repeated
 from coterie.methods import all_methods
 from coterie.methods.guarantee import CHOSEN_BLIND, Facts, Guarantee, Status, settle
 from coterie.methods.promises import FROZEN
@@ -71,18 +72,10 @@ def told_apart(method: Method, k: int | None, *, attributes: int, shuffle: bool,
         seen: list[Counter[object]] = []
         for values in pair:
             found: Counter[object] = Counter()
+            asked: dict[str, Any] = {"method": method, "epsilon": EPSILON, "k": k, "shuffle": shuffle}
+            release = repeated(_table(values, attributes, kept), schema, clip=False, **asked)
             for seed in range(RUNS):
-                release = protect(
-                    _table(values, attributes, kept),
-                    schema,
-                    method=method.name,
-                    epsilon=EPSILON,
-                    k=k,
-                    seed=seed,
-                    shuffle=shuffle,
-                    clip=False,
-                )
-                order = release.table
+                order = release(seed)
                 if kept and shuffle:  # the kept column tells the rows apart
                     order = order.sort_by("z")
                 found.update(
@@ -140,12 +133,8 @@ def test_row_1_and_row_3(name: str) -> None:
     schema, runs = _schema(1, kept=False), 400
     differs = []
     for values in NEIGHBOURS[0]:
-        rows = [
-            protect(
-                _table(values, 1, kept=False), schema, method=name, epsilon=EPSILON, k=3, seed=seed
-            ).table["x0"]
-            for seed in range(runs)
-        ]
+        release = repeated(_table(values, 1, kept=False), schema, method=name, epsilon=EPSILON, k=3)
+        rows = [release(seed)["x0"] for seed in range(runs)]
         differs.append(sum(row[0] != row[2] for row in rows) / runs)
     assert differs[0] == 0
     assert 0.4 < differs[1] < 0.65

@@ -34,6 +34,7 @@ def test_every_method_repeats_what_protect_releases(
         "epsilon": "1.5",
         "k": None if method.fixed_k else 7,
         "shuffle": shuffle,
+        "clip": not shuffle,
     }
     release = repeated(people, described, **options)
     for seed in (3, 4, 3):  # the third as the first: a draw leaves nothing behind

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from command_line import run_command
 
 for name in ("fastapi", "uvicorn", "httpx", "sqlalchemy", "alembic"):
     pytest.importorskip(name, reason="pip install 'coterie[federation]'")
@@ -44,24 +45,13 @@ def _no_study_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def coterie(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Run a command in this process: exit code, standard output, error (both as JSON where --json was given)."""
-    from coterie.cli import main
+def coterie() -> Callable[..., Any]:
+    """Exit code, standard output, error (both as JSON where --json was given)."""
 
     def run(*words: object) -> tuple[int, Any, Any]:
-        monkeypatch.setattr(sys, "argv", ["coterie", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as left:
-            code = int(left.code or 0)
-        said = capsys.readouterr()
+        done = run_command(*words)
         if "--json" in words:
-            return (
-                code,
-                json.loads(said.out) if said.out else None,
-                json.loads(said.err) if said.err else None,
-            )
-        return code, said.out, said.err
+            return done.code, *(json.loads(said) if said else None for said in (done.out, done.err))
+        return done.code, done.out, done.err
 
     return run

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,9 +31,12 @@ from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.documents.wire import now, stamp
+from coterie.federation.owner import contribution
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.owner.peers import entry_fingerprint, pin_peer, unknown_peers
+from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.secrets.tls import pinned_context
 from coterie.federation.storage.parties import invite, owner_by_name
 from coterie.federation.storage.studies import add_study, all_studies, known_study, move_study
 from coterie.publication.ledger import Ledger
@@ -174,6 +178,11 @@ class World:
         Ledger.add_population(folder / "ledger.sqlite", "people", lifetime, individual_lifetime=lifetime)
         return OwnerHome.open(folder)
 
+    def http(self, **options: Any) -> httpx.Client:
+        """Somebody who is no owner: a browser, or a program of a stranger."""
+        context = pinned_context(self.aggregator.tls_certificate)
+        return httpx.Client(base_url=self.url, verify=context, timeout=PATIENCE, trust_env=False, **options)
+
     def client(self, home: OwnerHome, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
         return Client.of(home, None, session, replaces)
 
@@ -181,8 +190,6 @@ class World:
         """The owner's table, and a policy that says yes to it."""
         path = home.folder / "people.parquet"
         pq.write_table(table, path)
-        from coterie.federation.secrets.keys import fingerprint
-
         content = {
             "data": str(path),
             "population": "people",
@@ -269,6 +276,17 @@ class World:
                 return known_study(connection, study.id).opening is not None
 
         until(opening, "the keys to be asked for")
+
+    def finish(self, study: Study, homes: list[OwnerHome]) -> None:
+        """Its owners look in turns, from this process, until each holds a copy: a start of Python costs more."""
+
+        def copied() -> bool:
+            for home in homes:
+                Look(self, home).once()
+            assert self.shown(study)["state"] not in ("FAILED", "EXPIRED", "CANCELLED"), self.shown(study)
+            return all(contribution.copied(home, study.id) for home in homes)
+
+        until(copied, "the copies")
 
     def await_state_any(self, study: Study) -> dict[str, Any]:
         """Until the study has come to an end, whichever."""

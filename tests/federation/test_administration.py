@@ -14,7 +14,6 @@ from federation_world import Look, people
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.errors import FederationError, InvitationSpent, NotAccepted
 from coterie.federation.owner.client import Suspended
-from coterie.federation.secrets.tls import pinned_context
 
 
 def test_suspend_resume_remove(shared: Any, coterie: Any) -> None:
@@ -58,8 +57,7 @@ def test_invitations_are_cancelled(shared: Any, coterie: Any) -> None:
 
 
 def test_metrics_health_and_a_new_token(federation: Any, coterie: Any) -> None:
-    context = pinned_context(federation.aggregator.tls_certificate)
-    with httpx.Client(base_url=federation.url, verify=context, trust_env=False) as client:
+    with federation.http() as client:
 
         def metrics(token: str) -> httpx.Response:
             return client.get("/metrics", headers={"Authorization": f"Bearer {token}"})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from federation_world import Look, people, until
+from federation_world import people
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
@@ -24,14 +24,7 @@ def released(shared: Any) -> tuple[Any, Any, Path]:
         shared.give(home, people(40, 7), identifier="patient", rows_public=home is homes[0])
     owners = {"joined-a": ["age", "ward"], "joined-b": {"attributes": ["stay"], "weight": "3"}}
     study = shared.study(owners, fragmentation="vertical", identifier="patient", lead="joined-a")
-
-    def copied() -> bool:
-        for home in homes:
-            Look(shared, home).once()
-        assert shared.shown(study)["state"] != "FAILED", shared.shown(study)
-        return all(contribution.copied(home, study.id) for home in homes)
-
-    until(copied, "both copies")
+    shared.finish(study, homes)
     return study, homes[0], homes[0].study(study.id)
 
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any, get_args
 
-import httpx
 import pytest
-from federation_world import Look, people, until
+from federation_world import people
 
 from coterie.federation.documents.certificate import (
     DISJOINT,
@@ -25,24 +24,12 @@ from coterie.federation.documents.certificate import (
 )
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
-from coterie.federation.owner import contribution
-from coterie.federation.secrets.tls import pinned_context
 from coterie.methods import all_methods
 from coterie.promise.certificate import CertifiedPromise
 from coterie.publication.ledger import Ledger
 
 _numbers = count()
 STATUSES = get_args(CertifiedPromise.model_fields["status"].annotation)
-
-
-def finish(world: Any, homes: list[Any], study: Any) -> None:
-    def copied() -> bool:
-        for home in homes:
-            Look(world, home).once()
-        assert world.shown(study)["state"] != "FAILED", world.shown(study)
-        return all(contribution.copied(home, study.id) for home in homes)
-
-    until(copied, "all copies")
 
 
 def owners(world: Any, number: int = 2) -> list[Any]:
@@ -55,7 +42,7 @@ def test_a_method_that_costs_epsilon_for_each_attribute(shared: Any) -> None:
     for home in homes:
         shared.give(home, people(60, 3), methods=["dp-mdav"], maximum_epsilon="1.5")
     study = shared.study([home.owner for home in homes], method="dp-mdav", epsilon="0.5")
-    finish(shared, homes, study)
+    shared.finish(study, homes)
     certificate = shared.certificate(study)
     for home in homes:
         [entry] = Ledger.inspect(home.default_ledger).entries.values()
@@ -173,7 +160,7 @@ def everything_told(world: Any, study: Any, homes: Iterable[Any]) -> dict[str, s
     told["log"] = (world.root / "server.log").read_text()
     told["board"] = json.dumps(world.shown(study))
     told["diary"] = json.dumps([line for line in world.diary("contribution") if line["study"] == study.id])
-    with httpx.Client(base_url=world.url, verify=pinned_context(world.aggregator.tls_certificate)) as http:
+    with world.http() as http:
         http.post("/sign-in", data={"token": world.token})
         told["page"] = http.get("/").text + http.get(f"/studies/{study.id}").text
         assert study.title in told["page"]
@@ -190,7 +177,7 @@ def test_counts_of_an_owner_are_printed_only_where_it_says_so(federation: Any) -
     for home in homes:
         federation.give(home, people(rows[home.owner], 5), rows_public=home.owner == "open")
     study = federation.study([*rows], method="idp-cbls")
-    finish(federation, homes, study)
+    federation.finish(study, homes)
     certificate = federation.certificate(study)
     assert (certificate.rows, [part.rows for part in certificate.owners]) == (3094, [None, 2053])
     assert certificate.owners[0].certificate is None
@@ -215,7 +202,7 @@ def test_a_study_of_protocol_1(shared: Any) -> None:
     for home in homes:
         shared.give(home, people(40, 5), rows_public=True, unsealed=True)
     study = shared.study([home.owner for home in homes], protocol=1)
-    finish(shared, homes, study)
+    shared.finish(study, homes)
     certificate = shared.certificate(study)
     assert [part.rows for part in certificate.owners] == [40, 40]
     for part in certificate.owners:

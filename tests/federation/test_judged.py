@@ -9,16 +9,14 @@ import signal
 import subprocess
 from typing import Any
 
-import httpx
 import pyarrow as pa
-from federation_world import PATIENCE, command, environment, people, until
+from federation_world import command, environment, people, until
 
 from coterie.federation.documents.signed import canonical
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.blinding import normalised, pseudonyms
 from coterie.federation.secrets.keys import SEALING, SIGNING
-from coterie.federation.secrets.tls import pinned_context
 
 
 def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: Any) -> None:
@@ -30,8 +28,7 @@ def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: An
         headers = client.signed_headers("POST", target, body)
 
     def sent() -> int:
-        context = pinned_context(home.tls)
-        with httpx.Client(base_url=home.url, verify=context, timeout=60, trust_env=False) as http:
+        with federation.http() as http:
             return http.post(target, content=body, headers=headers).status_code
 
     assert sent() == 200
@@ -108,9 +105,7 @@ def test_what_the_aggregator_keeps_of_a_vertical_study(federation: Any) -> None:
         {"clinic": ["age", "ward"], "registry": ["stay"]},
         fragmentation="vertical", identifier="patient", lead="clinic",
     )  # fmt: skip
-    running = [federation.run_owner(home, "--until-done") for home in homes]
-    federation.await_state(study, "RELEASED")
-    assert [process.wait(PATIENCE) for process in running] == [0, 0], federation.logs()
+    federation.finish(study, homes)
     folder = federation.aggregator.folder
     until(lambda: not list((folder / "chunks").iterdir()), "the parts to be forgotten")
     key = (homes[0].study(study.id) / "group.key").read_bytes()

@@ -10,10 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from federation_world import Look, people, until
+from federation_world import PATIENCE, Look, people, until
 
 from coterie.federation.owner.approval_page import approval_page
-from coterie.federation.secrets.tls import pinned_context
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +108,7 @@ def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
 
 
 def test_the_board_without_a_token(shared: Any) -> None:
-    context = pinned_context(shared.aggregator.tls_certificate)
-    with httpx.Client(base_url=shared.url, verify=context, timeout=60, trust_env=False) as http:
+    with shared.http() as http:
         assert "Sign in" in http.get("/").text
         assert http.get("/studies/" + "0" * 64).status_code == 303
         assert http.post("/sign-in", data={"token": "wrong" * 10}).status_code == 403
@@ -155,7 +153,7 @@ def test_an_owner_decides_in_a_browser(shared: Any, browser: Any) -> None:
             section.find_element("xpath", ".//button[text()='Refuse']").click()
             shows(browser, f"#study-{refused.id[:12]} .decision", "refuse")
             # Another page that guesses the port has neither cookie nor secret, and another host is not answered.
-            with httpx.Client(base_url=root, timeout=30, trust_env=False) as http:
+            with httpx.Client(base_url=root, timeout=PATIENCE, trust_env=False) as http:
                 form = {
                     "study": refused.id,
                     "decision": "approve",

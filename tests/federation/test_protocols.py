@@ -88,9 +88,7 @@ def test_two_owners_of_the_same_people(shared: Any) -> None:
         identifier="patient",
         lead="registry",
     )
-    running = [shared.run_owner(home, "--until-done") for home in homes]
-    shared.await_state(study, "RELEASED")
-    assert [process.wait(PATIENCE) for process in running] == [0, 0, 0], shared.logs()
+    shared.finish(study, homes)
 
     table, certificate = _copies(shared, study, homes)
     assert table.num_rows == 40  # patients 10 … 49 are at all three
@@ -109,9 +107,7 @@ def test_two_owners_publish_synthetic_rows(shared: Any) -> None:
     for home, seed in zip(homes, (4, 5), strict=True):
         shared.give(home, people(60, seed), disjoint=True, rows_public=True)
     study = shared.study(["synthetic-a", "synthetic-b"], method="dp-synthetic")
-    running = [shared.run_owner(home, "--until-done") for home in homes]
-    shared.await_state(study, "RELEASED")
-    assert [process.wait(PATIENCE) for process in running] == [0, 0], shared.logs()
+    shared.finish(study, homes)
     table, certificate = _copies(shared, study, homes)
     assert table.num_rows == 120
     assert (

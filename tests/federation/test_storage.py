@@ -232,7 +232,7 @@ def test_a_server_that_is_not_there() -> None:
 
 @pytest.mark.database
 def test_a_study_over_postgresql(postgres_url: str, tmp_path: Path) -> None:
-    from federation_world import Look, people, until, world
+    from federation_world import people, world
 
     with world(tmp_path, postgres_url) as made:
         made.serve()
@@ -240,13 +240,7 @@ def test_a_study_over_postgresql(postgres_url: str, tmp_path: Path) -> None:
         for home in homes:
             made.give(home, people(30, 2))
         study = made.study(["a", "b"])
-
-        def looked() -> bool:
-            for home in homes:
-                Look(made, home).once()
-            return all((home.study(study.id) / "release.parquet").exists() for home in homes)
-
-        until(looked, "both copies")
+        made.finish(study, homes)
         assert made.shown(study)["state"] == "RELEASED"
         assert not list(made.aggregator.folder.glob("*.sqlite*"))
 

@@ -16,7 +16,6 @@ from coterie.federation.documents.answers import Enrolment
 from coterie.federation.errors import Conflict, InvitationSpent, NotAccepted, ProtocolMismatch
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.secrets.keys import Keys
-from coterie.federation.secrets.tls import pinned_context
 from coterie.federation.storage.parties import owner_by_name
 
 LOOK = "/v1/desired?after=&wait=0"
@@ -30,8 +29,7 @@ def home(shared: Any) -> Any:
 def raw(
     world: Any, headers: dict[str, str], target: str = LOOK, method: str = "GET", body: bytes = b""
 ) -> httpx.Response:
-    context = pinned_context(world.aggregator.tls_certificate)
-    with httpx.Client(base_url=world.url, verify=context, timeout=60, trust_env=False) as http:
+    with world.http() as http:
         return http.request(method, target, headers=headers, content=body)
 
 

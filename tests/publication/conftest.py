@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from coterie.promise.loss import Loss
 from coterie.publication.ledger import Ledger, Purpose

@@ -256,10 +256,10 @@ def as_table(records: list[tuple[Any, Any, Any]]) -> pa.Table:
 
 
 @given(rows, st.randoms(use_true_random=False))
-def test_digest_ignores_order_and_chunks(records: list[tuple[Any, Any, Any]], random: Any) -> None:
+def test_digest_ignores_order_and_chunks(records: list[tuple[Any, Any, Any]], draw: Any) -> None:
     table = as_table(records)
     shuffled = records[:]
-    random.shuffle(shuffled)
+    draw.shuffle(shuffled)
     cut = len(records) // 2
     parts = pa.concat_tables([as_table(shuffled[:cut]), as_table(shuffled[cut:])])
     assert table_digest(parts) == table_digest(table)

@@ -12,7 +12,6 @@ import gzip
 import io
 import itertools
 import sqlite3
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -34,8 +33,6 @@ from coterie.statistics.releasing.records import open_records
 from coterie.statistics.specification.filters import Cells, reachable
 from coterie.statistics.specification.specification import Neighbours
 from coterie.table.checked import column_of
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from workbooks import write_xlsx
 
 Row = tuple[Any, Any, Any, Any, Any]

@@ -21,7 +21,7 @@ from coterie.promise.certificate import Digest
 from coterie.promise.loss import epsilon_at
 from coterie.promise.signing import check_signature, make_key
 from coterie.publication.ledger import Ledger
-from coterie.statistics import plan, read_specification, release, solve_budget
+from coterie.statistics import Plan, plan, read_specification, release, solve_budget
 from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
@@ -75,11 +75,14 @@ def files(folder: Path) -> dict[str, Any]:
     }
 
 
+@pytest.fixture(scope="module")
+def everything() -> Plan:
+    return plan(read_specification(EVERY_KIND), report_losses=False)
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "pandas", "pyarrow"])
-def test_with_a_huge_budget_the_release_is_the_truth(form: str, tmp_path: Path) -> None:
-    chosen = plan(read_specification(EVERY_KIND), report_losses=False)
-    source = open_records(files(tmp_path)[form])
-    made = make_release(chosen, source, Noise.seeded(1))
+def test_with_a_huge_budget_the_release_is_the_truth(form: str, everything: Plan, tmp_path: Path) -> None:
+    made = make_release(everything, open_records(files(tmp_path)[form]), Noise.seeded(1))
     for name, expected in truth().items():
         # Quantiles lie on their public grid: 0.01 of cost; ages are whole, so a year is a step.
         slack = {"q": 0.02, "q9": 1.2, "t": 0.02}.get(name, 1e-2 * max(1.0, abs(expected) * 1e-3))
@@ -155,7 +158,7 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
         assert count / runs > 0.95 - 3.5 * np.sqrt(0.05 * 0.95 / runs), name
 
 
-def test_released_tables_are_consistent(tmp_path: Path) -> None:
+def test_released_tables_are_consistent() -> None:
     content = document(
         budget={"epsilon": "0.02"},
         statistics={
@@ -171,9 +174,10 @@ def test_released_tables_are_consistent(tmp_path: Path) -> None:
         },
         equations={},
     )
+    chosen = plan(read_specification(content), report_losses=False)
     for seed in range(5):
-        made = release(read_specification(content), population(), tmp_path / f"out{seed}.json", seed=seed)
-        values = {v["name"]: v["value"] for v in json.loads(made.content)["values"]}
+        made = make_release(chosen, open_records(population()), Noise.seeded(seed))
+        values = {value.name: value.value for value in made.values}
         bins = [value for name, value in values.items() if name.startswith("h[")]
         assert sum(bins) == pytest.approx(RECORDS)
         assert min(bins) >= 0

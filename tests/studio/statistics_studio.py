@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +12,13 @@ from typing import Any
 
 import httpx
 import yaml
+from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk
 from coterie.studio.project import Loaded, Origin, Project
 from coterie.studio.table_cache import keep
 from release_world import browser
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
-from statistics_people import RECORDS, SCHEMA, document, population
 
 _LABELS = {
     "region": {"role": "keep", "type": "categorical", "categories": {"labels": ["north", "south", "west"]}},

@@ -271,13 +271,21 @@ def repeated(
     epsilon: Number,
     k: int | None,
     shuffle: bool = False,
+    clip: bool = True,
 ) -> Callable[[int], pa.Table]:
     """For a seed, the table that protect_table() releases with it, to the last bit."""
     checked, recipe = check(table, schema), get_method(method)
+    checked = checked if clip else _uncut(checked)
     numbers = [column for column in checked.columns.values() if isinstance(column, NumericColumn)]
     if recipe.whole_table is not None or any(column.domain.source is Source.DP for column in numbers):
         # Private bounds are drawn first, or noise decides what is read next: there is nothing to do once.
-        options: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, "shuffle": shuffle}
+        options: dict[str, Any] = {
+            "method": method,
+            "epsilon": epsilon,
+            "k": k,
+            "shuffle": shuffle,
+            "clip": clip,
+        }
         return lambda seed: protect_table(table, schema, seed=seed, **options).table
     budget = Budget.of(epsilon, schema, recipe)
     k = recipe.check_k(k, checked.records, budget.mean)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from federation_world import PATIENCE
 from uvicorn.server import ServerState
 
 from coterie.federation.aggregator import connections, service
@@ -33,7 +34,7 @@ def announced(world: Any, target: str, length: int, headers: dict[str, str]) -> 
     context = ssl.create_default_context(cadata=world.aggregator.tls_certificate)
     context.check_hostname = False
     with (
-        socket.create_connection(("127.0.0.1", world.port), timeout=20) as plain,
+        socket.create_connection(("127.0.0.1", world.port), timeout=PATIENCE) as plain,
         context.wrap_socket(plain) as line,
     ):
         head = [f"PUT {target} HTTP/1.1", "Host: x", f"Content-Length: {length}"]
