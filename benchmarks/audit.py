@@ -13,8 +13,6 @@ import pyarrow as pa
 
 from coterie import Schema, demo_population, demo_schema, protect
 from coterie.auditing import Audit, audit_release
-from coterie.auditing.attacks.tie_linkage_uncut import release_unclipped
-from coterie.schema.exact import parse_epsilon
 
 LIMIT = 120.0
 COLUMNS = ("nearest-linkage", "tie-linkage", "attribute-inference", "membership-distance")
@@ -57,12 +55,7 @@ def table() -> None:
         ("mdav", "1", 10, True),
         ("dp-synthetic", "1", None, True),
     ):
-        if clipped:
-            released = protect(people, schema, method=method, epsilon=epsilon, k=k, seed=1).data
-        else:
-            released = release_unclipped(
-                people, schema, method=method, epsilon=parse_epsilon(epsilon), k=k, seed=1
-            )
+        released = protect(people, schema, method=method, epsilon=epsilon, k=k, seed=1, clip=clipped).data
         audit = audit_release(people, released, schema, control=others, in_order=True, k=k, attacks=COLUMNS)
         name = f"{method} ε = {epsilon}, k = {k}{'' if clipped else ', not clipped'}"
         print(f"{name:34}" + "".join(f"{_cell(audit, attack):>22}" for attack in COLUMNS))

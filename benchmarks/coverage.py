@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from coterie.statistics import plan, read_specification
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.releasing.consistency import Replay
+from coterie.statistics.releasing.consistency import Replay, possible_range
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import add_noise, evaluate
@@ -34,7 +34,7 @@ def run() -> Iterator[str]:
     yield f"| percent covered at {budgets} | {' | '.join(f'{size} records' for size in SIZES.values())} |"
     yield f"|---|{'---|' * len(SIZES)}"
     people = _table()
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[str]] = {}
     for epsilon in BUDGETS:
         for of in ("x", ["y", "x"]):
             asked = {
@@ -43,19 +43,23 @@ def run() -> Iterator[str]:
                 if e["of"] == of
             }
             for name, share in covered(asked, people, epsilon).items():
-                found.setdefault(name, []).append(share)
+                found.setdefault(name, []).append(said(*share))
     for kind in KINDS:
-        cells = (" ".join(f"{share:.1f}" for share in found[f"{kind}[{group}]"]) for group in SIZES)
+        cells = (" ".join(found[f"{kind}[{group}]"]) for group in SIZES)
         yield f"| {kind} | {' | '.join(cells)} |"
     counts = {"n": {"kind": "count", "by": {"g": list(CELLS)}}, "all": {"kind": "count"}}
     few = pa.table({"g": np.repeat(list(CELLS), list(CELLS.values()))})
     shares = [covered(counts, few, epsilon) for epsilon in ("0.1", "0.3")]
-    said = []
-    for cell, size in CELLS.items():
-        figures = " ".join(f"{one[f'n[{cell}]']:.1f}" for one in shares)
-        said.append(f"{size}: {figures}")
+    by_size = [
+        f"{size}: {' '.join(said(*one[f'n[{cell}]']) for one in shares)}" for cell, size in CELLS.items()
+    ]
     yield ""
-    yield f"Counts at ε = 0.1 and 0.3, by what the cell holds: {'; '.join(said)}."
+    yield f"Counts at ε = 0.1 and 0.3, by what the cell holds: {'; '.join(by_size)}."
+
+
+def said(share: float, whole: float) -> str:
+    """How many are covered; in brackets how many intervals are the whole domain."""
+    return f"{share:.1f}" + (f" ({whole:.0f})" if whole >= 1 else "")
 
 
 def _table() -> pa.Table:
@@ -67,8 +71,8 @@ def _table() -> pa.Table:
     return pa.table({"g": group, "x": x, "y": y})
 
 
-def covered(asked: dict[str, Any], people: pa.Table, epsilon: str) -> dict[str, float]:
-    """Of each figure, in how many percent of releases its interval holds what a release without noise would say."""
+def covered(asked: dict[str, Any], people: pa.Table, epsilon: str) -> dict[str, tuple[float, float]]:
+    """Of each figure, in how many percent of releases its interval holds the noiseless value, and all that is possible."""
     numbers = {name: {"role": "protect", "domain": {"lower": 0, "upper": 100}} for name in ("x", "y")}
     document = {
         "schema": {"attributes": {"g": {"role": "keep"}, **numbers}},
@@ -86,8 +90,10 @@ def covered(asked: dict[str, Any], people: pa.Table, epsilon: str) -> dict[str, 
     budgets = np.array([float(Fraction(budget)) for budget in chosen.budgets])
     truth = evaluate(design, design.reconstruction(budgets).linear(np.array([rows])))[0]
     replay = Replay.of(design, budgets)
-    held = dict.fromkeys(truth, 0)
+    possible = {e.target.name: possible_range(e.target.expression) for e in design.metric.errors}
+    held, whole = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     for row in add_noise(design, exact, chosen.budgets, Noise.seeded(3), releases=RELEASES):
         for name, interval in replay.intervals(row).items():
+            whole[name] += interval == possible[name]
             held[name] += interval.lower - 1e-6 <= float(truth[name][0]) <= interval.upper + 1e-6
-    return {name: 100 * count / RELEASES for name, count in held.items()}
+    return {name: (100 * held[name] / RELEASES, 100 * whole[name] / RELEASES) for name in held}

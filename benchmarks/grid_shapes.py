@@ -58,10 +58,10 @@ def shapes() -> Iterator[Shape]:
     yield Shape("Census, `mdav` and `idp-mdav`, 3 k", table, schema, ("mdav", "idp-mdav"), (5, 10, 50))
     yield Shape("Census, one release", table, schema, ("dp-ir",), (10,), ("1",), runs=1)
     yield Shape(
-        "Census, `dp-sorted`, `dp-synthetic`, `dp-sorted`",
+        "Census, `dp-sorted` and `dp-synthetic`",
         table,
         schema,
-        ("dp-sorted", "dp-synthetic", "dp-sorted"),
+        ("dp-sorted", "dp-synthetic"),
         (10, 50, 100),
     )
     yield Shape(

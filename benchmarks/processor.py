@@ -1,11 +1,27 @@
-"""CPU seconds of this process and of all that descend from it: Spark's Java and its Python workers too."""
+"""Processes that are measured: what they start from, and the CPU seconds of one and of all that descend from it."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
+
+
+@cache
+def bytecode_kept() -> dict[str, str]:
+    """The environment of a child that keeps its bytecode, as an installation does, whatever this shell says.
+
+    The first child compiles what it imports, into a folder of this run: let one go ahead that is not measured.
+    """
+    folder = tempfile.mkdtemp(prefix="coterie-bytecode-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": folder}
 
 
 def tree_seconds() -> float:

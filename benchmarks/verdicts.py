@@ -24,6 +24,11 @@ from coterie.auditing.auditing_method import hold_back
 # Small tables, where luck is largest, and one of a thousand people.
 SIZES = (150, 300, 600, 1200)
 GROUPS = (5, 10, 20)  # records per group, in turn
+EPSILONS = (
+    "0.1",
+    "1",
+    "10",
+)  # of small surveys, in turn: the promise that fails is not to hide behind much noise
 Tables = tuple[pa.Table, Schema]
 
 
@@ -34,12 +39,15 @@ class Kind:
     method: str
     tables: tuple[str, ...]
     settings: tuple[tuple[str, Any], ...] = ()
-    grouped: bool = False
+    groups: tuple[int, ...] = ()  # records per group, in turn
+    epsilons: tuple[str, ...] = ("1",)
 
     @property
     def label(self) -> str:
         extra = "".join(f", {'δ' if name == 'delta' else name} = {value}" for name, value in self.settings)
-        groups = f", k = {', '.join(map(str, GROUPS))}" if self.grouped else ""
+        groups = f", k = {', '.join(map(str, self.groups))}" if self.groups else ""
+        if self.epsilons != ("1",):
+            groups += f", ε = {', '.join(self.epsilons)}, small surveys"
         return f"`{self.method}`{extra}{groups}"
 
 
@@ -48,10 +56,13 @@ PROVED = (
     Kind("dp-synthetic", ("demo", "normals", "households"), (("delta", "1e-6"),)),
     Kind("laplace", ("demo", "normals")),
 )
+LEAKING = ("idp-cbls", "ir", "dp-ir")
 LEAKS = (
-    Kind("idp-cbls", ("demo", "normals"), grouped=True),
-    Kind("ir", ("demo", "normals"), grouped=True),
-    Kind("dp-ir", ("demo", "normals"), grouped=True),
+    *(Kind(method, ("demo", "normals"), groups=GROUPS) for method in LEAKING),
+    *(
+        Kind(method, ("survey",), groups=(3, 5, 20, 50), epsilons=EPSILONS)
+        for method in (*LEAKING, "dp-mdav")
+    ),
 )
 
 
@@ -86,10 +97,34 @@ def households(people: int, seed: int) -> Tables:
     return pa.table(table), Schema.load(schema)
 
 
+def survey(people: int, seed: int) -> Tables:
+    """Three to twelve questions, most with two to nine answers: nearly no two people can be told apart by few of them."""
+    draws = np.random.default_rng(seed)
+    common = draws.normal(size=people)
+    table: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
+    for place in range(3 + seed % 10):
+        score = 0.6 * common + 0.8 * draws.normal(size=people)
+        labels = [f"answer {number}" for number in range((2, 3, 4, 6, 9)[place % 5])]
+        share = np.clip((score + 2) / 4, 0, 0.999)
+        if place == 0:
+            table["age"] = np.rint(100 * share).astype(int)
+            attributes["age"] = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 100}}
+        else:
+            table[f"q{place}"] = np.array(labels)[(share * len(labels)).astype(int)]
+            attributes[f"q{place}"] = {
+                "type": "categorical",
+                "role": "protect",
+                "categories": {"labels": labels},
+            }
+    return pa.table(table), Schema.load({"attributes": attributes})
+
+
 TABLES: dict[str, Callable[[int, int], Tables]] = {
     "demo": lambda people, seed: (demo_population(people, seed=seed), demo_schema()),
     "normals": lambda people, seed: correlated_normals(people, 4, seed),
     "households": households,
+    "survey": survey,
 }
 
 
@@ -98,12 +133,15 @@ def verdict(kind: Kind, number: int, *, control: bool = True) -> Level:
     name = kind.tables[number % len(kind.tables)]
     table, schema = TABLES[name](SIZES[number // len(kind.tables) % len(SIZES)], 1000 + number)
     inside, outside = hold_back(table, number, schema)
-    groups = {"k": GROUPS[number % len(GROUPS)]} if kind.grouped else {}
+    # Other steps than those of the sizes, so that every size meets every k and ε.
+    possible = [k for k in kind.groups if 2 * k <= inside.num_rows]
+    groups = {"k": possible[number // len(SIZES) % len(possible)]} if kind.groups else {}
+    epsilon = kind.epsilons[number // (len(SIZES) * max(len(kind.groups), 1)) % len(kind.epsilons)]
     rows = (
         {"rows": inside.num_rows} if schema.unit is not None else {}
     )  # a noisy count of few households can be 1
     settings = {**dict(kind.settings), **groups, **rows}
-    release = protect(inside, schema, method=kind.method, epsilon=1, seed=number, **settings)
+    release = protect(inside, schema, method=kind.method, epsilon=epsilon, seed=number, **settings)
     return audit(inside, release, schema, control=outside if control else None, seed=number).level
 
 
@@ -114,7 +152,7 @@ def verdicts(kind: Kind, releases: int, *, control: bool = True) -> list[Level]:
 def run() -> Iterator[str]:
     releases = int(os.environ.get("COTERIE_BENCH_VERDICTS", "200"))
     yield (
-        "| release, ε = 1 | control group | releases | severe | some risk | nothing found | cannot tell "
+        "| release (ε = 1 unless said) | control group | releases | severe | some risk | nothing found | cannot tell "
         "| severe, 95 % interval |"
     )
     yield "|---|---|--:|--:|--:|--:|--:|--:|"

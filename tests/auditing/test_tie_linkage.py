@@ -14,9 +14,6 @@ from coterie.auditing import audit_method, audit_release
 from coterie.auditing.attacks._ties import commonest_tie, order_from_ties, tie_patterns
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import Level
-from coterie.auditing.attacks.tie_linkage_uncut import release_unclipped
-from coterie.errors import ParameterError
-from coterie.schema.exact import parse_epsilon
 
 BOTH = ("tie-linkage", "nearest-linkage")
 
@@ -29,9 +26,9 @@ def linked(released: pa.Table, people: pa.Table, attributes: int, **more: object
 def test_the_table_of_the_guarantees() -> None:
     """n = 5,000, m = 4, k = 50, ε = 0.01, 4 % known: over 90 % by ties where distances find under 2 %."""
     people = normals(5000, 4, 1)
-    released = release_unclipped(
-        people, normals_schema(4), method="dp-ir", epsilon=parse_epsilon("0.01"), k=50, seed=1
-    )
+    released = protect(
+        people, normals_schema(4), method="dp-ir", epsilon="0.01", k=50, seed=1, clip=False
+    ).table
     found = linked(released, people, 4)
     assert found["tie-linkage"] > 0.9
     assert found["nearest-linkage"] < 0.02
@@ -181,7 +178,12 @@ def test_the_method_attack_shows_the_difference_that_cutting_makes() -> None:
 
 
 def test_only_laplace_noise_can_be_left_uncut() -> None:
-    with pytest.raises(ParameterError, match="more than Laplace noise"):
-        release_unclipped(
-            normals(100, 2, 1), normals_schema(2), method="mdav", epsilon=parse_epsilon("1"), k=5, seed=1
-        )
+    found = audit_method(
+        "mdav",
+        epsilon=1,
+        k=5,
+        population=normals(100, 2, 1),
+        schema=normals_schema(2),
+        attacks=["tie-linkage-uncut"],
+    )
+    assert [one.reason for one in found.not_run] == ["the method does more than put Laplace noise on numbers"]

@@ -109,14 +109,44 @@ def screenshot(browser: Any) -> Callable[[str], None]:
 
 
 @pytest.fixture
-def axe(browser: Any) -> Callable[..., None]:
+def axe(browser: Any) -> Callable[[], None]:
     """axe() fails with what axe-core finds on the page that is open: WCAG A and AA, and good practice."""
     if find_spec("selenium_axe_python") is None:
         pytest.skip("axe-core is not installed: pip install selenium-axe-python")
 
-    def check(*, colours_only: bool = False) -> None:
-        found = Page(browser, "").complaints(colours_only=colours_only)
+    def check() -> None:
+        found = Page(browser, "").complaints()
         assert not found, "\n".join(found)
+
+    return check
+
+
+MOST_BYTES = 1_500_000  # of a page with all that it loads
+# Each width and each theme once: a pass of axe costs a second, and colours do not depend on the width.
+LOOKS = (("phone", "dark"), ("desk", "light"))
+
+
+@pytest.fixture
+def everywhere(
+    page: Page, axe: Callable[[], None], screenshot: Callable[[str], None]
+) -> Callable[[str], None]:
+    """The page that is open fits, is accessible, loads little and logs no error; it is kept as pictures of both themes."""
+
+    def check(name: str) -> None:
+        for size, scheme in LOOKS:
+            page.size(size)
+            assert page.too_wide() <= 0, (name, size)
+            if "COTERIE_ARTEFACTS" in os.environ:
+                other = {"dark": "light", "light": "dark"}[scheme]
+                page.theme(other)
+                screenshot(f"{name}-{size}-{other}")
+            page.theme(scheme)
+            screenshot(f"{name}-{size}-{scheme}")
+            axe()
+        script = """return [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+            .reduce((sum, one) => sum + one.decodedBodySize, 0)"""
+        assert page.driver.execute_script(script) < MOST_BYTES, name
+        assert page.console() == []
 
     return check
 

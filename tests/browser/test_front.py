@@ -17,18 +17,6 @@ def test_the_demo_is_read_and_shown(page: Page, screenshot: Callable[[str], None
     screenshot("load-demo")
 
 
-def test_the_front_page_is_accessible(
-    page: Page, axe: Callable[[], None], screenshot: Callable[[str], None]
-) -> None:
-    for size in ("desk", "phone"):
-        for scheme in ("light", "dark"):
-            page.size(size)
-            page.theme(scheme)
-            axe()
-            assert page.too_wide() <= 0
-            screenshot(f"front-{scheme}-{size}")
-
-
 def test_a_restart_keeps_the_page_open(page: Page, studio: Studio, browser: Any) -> None:
     port = studio.port
     studio.restart()

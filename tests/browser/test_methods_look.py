@@ -155,27 +155,16 @@ def test_every_figure_has_its_numbers_in_a_table_and_under_the_pointer(chosen: P
 
 
 def test_both_pages_are_accessible_and_fit(
-    page: Page, studio: Studio, tmp_path: Path, axe: Callable[[], None], screenshot: Callable[[str], None]
+    page: Page, studio: Studio, tmp_path: Path, everywhere: Callable[[str], None]
 ) -> None:
     """Methods and comparison; the rest of Look: test_walks.py."""
     choosing(page, studio, tmp_path, 1_000)  # how a page looks does not depend on how many there are
-
-    def fits_and_is_accessible(name: str) -> None:
-        for scheme, width in (("light", "desk"), ("dark", "phone")):
-            page.theme(scheme)
-            page.size(width)
-            assert page.too_wide() <= 0, (name, width)
-            screenshot(f"{name}-{width}-{scheme}")
-            axe()
-        page.size("desk")
-
     pick(page, "dp-synthetic")
     page.one(".unsafe summary").click()  # what is unsafe is folded
-    fits_and_is_accessible("methods")
+    everywhere("methods")
     looking(page, "dp-synthetic")
     page.click("Compare methods by measuring them")
     page.submit("Compare")
     page.sees("Risk and utility", 300)
     until(lambda: not page.all("#compared .job"), "the end of the comparison")
-    fits_and_is_accessible("comparison")
-    assert page.console() == []
+    everywhere("comparison")

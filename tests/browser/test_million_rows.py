@@ -68,8 +68,8 @@ def test_pages_answer_while_a_million_rows_are_loaded(
         asked = time.perf_counter()
         http.get(here.replace("load", "describe"))
         described = time.perf_counter() - asked
-    assert "1,000,000 rows, 20 columns." in shown.text
-    assert len(re.findall("<tr>", shown.text)) == 21
+    assert "1,000,000 rows × 20 columns" in shown.text
+    assert len(re.findall('<th scope="row">', shown.text)) == 20
     figures = (
         f"{ending}: loaded in {took:.1f} s; {len(waits)} pages meanwhile, median {np.median(waits) * 1000:.0f} ms, "
         f"slowest {max(waits) * 1000:.0f} ms; preview {preview * 1000:.0f} ms; describe {described * 1000:.0f} ms"
@@ -79,4 +79,4 @@ def test_pages_answer_while_a_million_rows_are_loaded(
     assert preview < 0.5, figures
     assert described < 0.5, figures
     page.open(here)
-    page.sees("1,000,000 rows, 20 columns.", 5)
+    page.sees("1,000,000 rows × 20 columns", 5)

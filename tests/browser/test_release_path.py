@@ -159,22 +159,6 @@ def _tab_to(page: Page, identity: str) -> bool:
     return bool(page.focused.get_attribute("id") == identity)
 
 
-def test_small_and_dark(page: Page, ready: Project, screenshot: Shot, axe: Callable[[], None]) -> None:
-    to_confirmation(page, ready)
-    page.theme("dark")
-    axe()
-    page.size("phone")
-    assert page.too_wide() == 0
-    screenshot("release-confirm-phone-dark")
-    page.submit("Release now")
-    page.sees("Verified")
-    for path, name in (("release/1", "released"), ("release", "release"), ("audit", "audit-empty")):
-        page.open(f"/p/{ready.id}/{path}")
-        assert page.too_wide() == 0
-        screenshot(f"{name}-phone-dark")
-        axe()
-
-
 class _Elsewhere(BaseHTTPRequestHandler):
     """Another page of the same machine, with a form that sends itself to the studio."""
 

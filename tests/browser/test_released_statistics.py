@@ -33,11 +33,10 @@ def test_the_page_fits_and_axe_finds_nothing(
     }
     write_report(release(content, people, tmp_path / "out.csv", seed=1), tmp_path)
     page = Page(browser, "")
-    for size in ("desk", "phone"):
-        for theme in ("light", "dark"):
-            page.size(size)
-            page.theme(theme)
-            browser.get((tmp_path / "statistics.html").as_uri())
-            assert page.too_wide() <= 0
-            axe()
-            screenshot(f"statistics-page-{size}-{theme}")
+    for size, theme in (("phone", "dark"), ("desk", "light")):
+        page.size(size)
+        page.theme(theme)
+        browser.get((tmp_path / "statistics.html").as_uri())
+        assert page.too_wide() <= 0
+        axe()
+        screenshot(f"statistics-page-{size}-{theme}")

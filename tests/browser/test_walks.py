@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from studio_driving import Page, Studio, until
 
 from coterie.publication.ledger import Ledger
@@ -18,27 +17,6 @@ from shown_lines import run_lines
 
 Everywhere = Callable[[str], None]
 LOOK, ATTACK, RELEASE = "Next: look before and after", "Attack it", "Go on: see everything before it happens"
-MOST_BYTES = 1_500_000  # of a page with all that it loads
-
-
-@pytest.fixture
-def everywhere(page: Page, axe: Callable[..., None], screenshot: Callable[[str], None]) -> Everywhere:
-    """The page that is open fits, is accessible, loads little, and is kept as a picture: two widths, two themes."""
-
-    def check(name: str) -> None:
-        for size in ("phone", "desk"):
-            page.size(size)
-            assert page.too_wide() <= 0, (name, size)
-            for scheme in ("dark", "light"):
-                page.theme(scheme)
-                screenshot(f"{name}-{size}-{scheme}")
-                axe(colours_only=scheme == "dark")
-        script = """return [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
-            .reduce((sum, one) => sum + one.decodedBodySize, 0)"""
-        assert page.driver.execute_script(script) < MOST_BYTES, name
-        assert page.console() == []
-
-    return check
 
 
 def project_of(page: Page, studio: Studio) -> Project:
@@ -178,7 +156,7 @@ def test_a_dirty_european_file_and_a_restart(
     page.sees("holds text that is not a number")
     page.click("More about alter")
     page.fill("Texts that mean missing, one per line of alter", "n.k.")
-    page.choose("Missing cells of alter", "own category")
+    page.choose("Missing cells of alter", "release “missing”")
     page.submit("Save and check the table")
     page.sees("outside its bounds")
     page.click("More about alter")
@@ -273,6 +251,8 @@ def test_a_survey_of_households_with_weights(
     certificate = json.loads(Path(f"{data}.certificate.json").read_text())
     assert certificate["guarantee"]["status"] == "proved"
     assert certificate["guarantee"]["unit"] == "hhid"
+    counted = Ledger.inspect(data.parent / "ledger.sqlite").balance("homes")
+    assert (counted.terms.unit, counted.terms.rows_per_unit, counted.spent) == ("hhid", 4, 1)
     assert b"hhid" in dossier(page, tmp_path, "Public", "HTML", data.name)
 
 

@@ -12,6 +12,7 @@ import sys
 from fractions import Fraction
 from typing import Any
 
+import numba  # noqa: F401 (until it is loaded, few draws are made one by one)
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from scipy import stats
 from coterie import protect
 from coterie.chain.noise import discrete_laplace
 from coterie.chain.noise.discrete_laplace import draw_by_digits
+from coterie.chain.noise.exponential import scaled_exp
 from coterie.chain.noise.keystream import Keystream
 from coterie.chain.noise.sampler import (
     SMALLEST_PART,
@@ -69,6 +71,18 @@ def test_the_law_is_the_formula_and_no_wrong_scale_passes(scale: int) -> None:
 
 
 @pytest.mark.statistical
+def test_the_law_holds_within_a_cell_of_the_table_too() -> None:
+    """At scale 512 a cell holds an even size and the odd one above it; without von Neumann's run both were as likely."""
+    count = 1 << 25
+    odd = sum(np.count_nonzero(draw(512, count >> 3, bytes([part] * 32)) & 1) for part in range(8))
+    r = math.exp(-1 / 512)  # half of the zeros are drawn anew, so all else comes 2/(1 + r) times as often
+    off = [abs(odd / count - share) * 2 * math.sqrt(count) for share in (2 * r / (1 + r) ** 2, 1 / (1 + r))]
+    assert off[0] < 3 < 4 < off[1]
+    low = draw(2**52 - 1, 1 << 18)  # digits far behind those that the table knows
+    assert stats.chisquare(np.bincount(np.abs(low) & 255, minlength=256)).pvalue > ALPHA
+
+
+@pytest.mark.statistical
 def test_opendp_draws_from_the_same_law_and_each_finds_the_others_wrong_scale() -> None:
     """Two samples: ours and OpenDP's integer Laplace of the same scale. A scale 30 % off is rejected either way."""
     import opendp.prelude as dp
@@ -108,7 +122,23 @@ def test_draws_of_one_key_and_of_several_are_independent() -> None:
 def test_the_compiled_loop_and_whole_number_arithmetic_draw_the_same(scale: int, key: bytes) -> None:
     source = Keystream(key)
     quick = discrete_laplace.discrete_laplace(np.full(50, scale), source)
-    assert quick.tolist() == [discrete_laplace._by_digits(number, scale, source) for number in range(50)]
+    slow = [
+        discrete_laplace._by_digits(number, scale, source, source.range(0, number, 1).view("<u4").tolist())
+        for number in range(50)
+    ]
+    assert quick.tolist() == slow
+
+
+def test_the_table_holds_the_first_digits_of_every_exponential() -> None:
+    cuts, guide = discrete_laplace._table()
+    exact = [scaled_exp(Fraction(cell, 256), 160) for cell in range(2049)]
+    assert cuts.tolist() == [value >> 129 for value in exact] + [0]
+    # Off by less than 2, which the digits behind the first cannot hide.
+    assert all(value % 2**129 > 4 and value % 2**129 < 2**129 - 4 for value in exact[1:])
+    first, last = np.arange(4096) << 19, (np.arange(4096) + 1 << 19) - 1
+    assert (cuts[guide] > last).all()  # all such U have reached that cell …
+    assert (cuts[guide + 1] <= last).all()  # … and not all the next one
+    assert (cuts[guide] > first).all()
 
 
 def test_few_draws_are_the_same_before_the_compiler_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,40 +172,70 @@ def test_pieces_and_short_tapes_change_nothing(monkeypatch: pytest.MonkeyPatch) 
 def _state(words: list[int], scale: int) -> tuple[int, int]:
     tape = np.array(words, dtype=np.uint32)
     noise, undone, why = np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1, np.int8)
-    left = discrete_laplace._draw_compiled(tape, np.array([scale]), noise, undone, why)
+    table = discrete_laplace._table()
+    left = discrete_laplace._draw_compiled(tape, np.array([scale]), *table, noise, undone, why)
     return (int(why[0]) if left else discrete_laplace.DONE), int(noise[0])
 
 
-def test_a_tie_and_a_digit_that_could_matter_ask_for_more_digits() -> None:
-    # Signs, then u_1 = u_2 in their first digit.
-    assert _state([0, 5, 5, 9, 9, 9, 9, 9], 10)[0] == discrete_laplace.NEEDS_MORE_DIGITS
-    # u_1 = 0.111…: times t it may or may not reach the next whole number.
-    tape = [0, 2**31 - 1, 2**31, 2**32 - 1, 0, 0]
-    assert _state(tape, 2)[0] == discrete_laplace.NEEDS_MORE_DIGITS
-    assert draw_by_digits(iter(tape), iter([0]), 2) == 0
-    assert _state([0, 7, 3, 1], 10)[0] == discrete_laplace.TAPE_TOO_SHORT
+def _word(cell: int, negative: int = 0) -> int:
+    """The word of a U that lies in the middle of a cell."""
+    upper, lower = discrete_laplace._table()[0][[cell, cell + 1]].tolist()
+    return (upper + lower) // 2 << 1 | negative
 
 
-def test_further_digits_settle_a_tie() -> None:
-    # u_1 and u_2 tie; the second digits of u_2 and u_1 (2, 1) say u_1 < u_2: the run has length 1, which accepts u_1.
-    assert draw_by_digits(iter([0, 2**31, 2**31, 0]), iter([2, 1]), 10) == 5
-    # (1, 2) say u_1 > u_2: length 2, rejected, one turn; the next run accepts.
-    assert draw_by_digits(iter([0, 2**31, 2**31, 2**32 - 1, 2**31, 2**32 - 1, 0]), iter([1, 2]), 10) == 15
+HALF, MOST = 2**31, 2**32 - 1
 
 
-def test_zero_comes_once() -> None:
-    """A negative zero starts again with the next sign, so that 0 is not twice as likely."""
-    run = [0, 1, 0]  # u_1 = 0 in its first digit, accepted, second digit 0: ⌊t·u_1⌋ = 0
-    assert _state([1, *run, 2**31, 2**32 - 1, 0, 0], 10) == (discrete_laplace.DONE, 5)
-    assert draw_by_digits(iter([1, *run, 2**31, 2**32 - 1, 0]), iter([]), 10) == 5
-    assert _state([3, *run, 2**31, 2**32 - 1, 0, 0], 10) == (discrete_laplace.DONE, -5)
+@pytest.mark.parametrize(
+    ("words", "further", "scale", "drawn"),
+    [
+        # U lies on the edge of cell 3 by its first 31 bits: 64 more say on which side.
+        ([int(discrete_laplace._table()[0][3]) << 1, 0, 0, MOST], [0], 256, 3),
+        ([int(discrete_laplace._table()[0][3]) << 1, 0, 0, MOST], [2**64 - 1], 256, 2),
+        # r and u_2 tie. Further digits of u_2 above those of r: accepted. Below: u_3 is asked, and rejects or accepts.
+        ([_word(5), 256, 0, 1, _word(7), 0, 0, MOST], [2**63], 256, 5),
+        ([_word(5), 256, 2, 1, MOST, _word(7), 0, 0, MOST], [0], 256, 7),
+        ([_word(5), 256, 2, 1, 0, MOST, 0, 0], [0], 256, 5),
+        # The digits of r leave open whether t·r has reached the next whole number.
+        ([_word(0), MOST // 3, MOST // 3, MOST], [2**64 - 1], 768, 1),
+        ([_word(0), MOST // 3, MOST // 3, MOST], [0], 768, 0),
+    ],
+)
+def test_further_digits_settle_what_the_first_leave_open(
+    words: list[int], further: list[int], scale: int, drawn: int
+) -> None:
+    assert _state(words, scale)[0] == discrete_laplace.NEEDS_MORE_DIGITS
+    assert draw_by_digits(iter(words), iter(further), scale) == drawn
 
 
-def test_a_draw_beyond_all_steps_is_cut_the_same_way() -> None:
-    turns = [1, 0, 2] * 70  # runs of length two: rejected, a turn each
-    words = [0, *turns, 2**31, 2**32 - 1, 0, 0]
-    assert _state(words, 2**56) == (discrete_laplace.DONE, discrete_laplace.FARTHEST)
+@pytest.mark.parametrize(
+    ("words", "scale", "drawn"),
+    [
+        ([_word(300), HALF, 0, MOST], 512, 601),  # 512·(300 + 1/2)/256
+        ([_word(300, 1), HALF, 0, MOST], 512, -601),
+        # r > u_2 < u_3: rejected, everything is drawn anew. r > u_2 > u_3 < u_4: accepted.
+        ([_word(300, 1), HALF, 0, 5, 6, _word(2), HALF, 0, MOST], 512, 5),
+        ([_word(300, 1), HALF, 0, 5, 4, 6, _word(2), HALF, 0, MOST], 512, -601),
+        # Beyond the table: eight units more, of which the last word's sign counts.
+        ([1, _word(300), HALF, 0, MOST], 512, 8 * 512 + 601),
+        # A negative zero starts again, so that 0 is not twice as likely.
+        ([_word(0, 1), 0, 0, MOST, _word(300, 1), HALF, 0, MOST], 512, -601),
+        ([_word(0), 0, 0, MOST, _word(300, 1), HALF, 0, MOST], 512, 0),
+    ],
+)
+def test_the_steps_of_a_draw(words: list[int], scale: int, drawn: int) -> None:
+    assert _state(words, scale) == (discrete_laplace.DONE, drawn)
+    assert draw_by_digits(iter(words), iter([]), scale) == drawn
+    for end in range(len(words) - 1):  # words that are not reached do not matter; those that are, do
+        state, early = _state(words[:end], scale)
+        assert state == discrete_laplace.TAPE_TOO_SHORT or early == drawn
+
+
+def test_a_draw_beyond_all_steps_is_cut() -> None:
+    words = [0] * 9 + [_word(300), HALF, 0, MOST]
+    assert _state(words, 2**56)[0] == discrete_laplace.NEEDS_MORE_DIGITS
     assert draw_by_digits(iter(words), iter([]), 2**56) == discrete_laplace.FARTHEST
+    assert draw_by_digits(iter(words), iter([]), 512) == 72 * 512 + 601
 
 
 domains = st.tuples(

@@ -7,10 +7,8 @@ the larger cluster; the chain puts it last.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,24 +69,6 @@ def test_the_chain_puts_the_remainder_last() -> None:
     clustering = individual_ranking(values, 3)
     assert clustering.sizes.tolist() == [3, 5]
     assert mean(summarise(values, clustering, 0)).tolist() == [1.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    ("groups", "k", "c"), [(2, 2, 1), (2, 2, 2), (2, 2, 3), (3, 2, 3), (2, 3, 2), (2, 3, 4), (1, 3, 3)]
-)
-def test_a_unit_of_c_rows_moves_the_list_as_the_design_says(groups: int, k: int, c: int) -> None:
-    """UNITS.md, line "sorted means" under S (all sizes public): Δ·min(c/k, g) and Δ·√(⌊c/k⌋ + frac(c/k)²), both reached."""
-    rest = groups * k - c
-    lists: dict[tuple[int, ...], list[np.ndarray]] = {}
-    for others in combinations_with_replacement((0, TOP // 2, TOP), rest):
-        for unit in combinations_with_replacement((0, TOP // 2, TOP), c):
-            values = np.array([*others, *unit], dtype=float)
-            centroids = mean(summarise(values, individual_ranking(values, k), 0))
-            lists.setdefault(others, []).append(centroids)
-    moved = [a - b for same in lists.values() for a, b in combinations(same, 2)]
-    whole, part = divmod(c, k)
-    assert max(np.abs(by).sum() for by in moved) == pytest.approx(TOP * min(c / k, groups))
-    assert max(float(by @ by) for by in moved) == pytest.approx(TOP**2 * (whole + (part / k) ** 2))
 
 
 def test_lemma_1_fails_when_a_record_is_added_or_removed() -> None:

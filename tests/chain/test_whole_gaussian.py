@@ -81,8 +81,8 @@ def test_an_exact_coin_agrees_with_its_probability() -> None:
     words = module._Words(SeededSampler(0), "coin")
     edge = math.exp(-0.5)
     below, above = int((edge - 1e-12) * 2**64), int((edge + 1e-12) * 2**64)
-    assert module._Lazy(words, below, 64).below(Fraction(1, 2)) is True
-    assert module._Lazy(words, above, 64).below(Fraction(1, 2)) is False
+    assert words.lazy(below, 64).below_exp(Fraction(1, 2)) is True
+    assert words.lazy(above, 64).below_exp(Fraction(1, 2)) is False
 
 
 @pytest.mark.parametrize("scale", [1, 7, 1000, 2**40])
@@ -103,8 +103,8 @@ def test_sizes_are_those_of_exact_arithmetic(scale: int) -> None:
 def test_doubles_and_whole_numbers_give_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where doubles decide, whole-number arithmetic says the same; and it is asked where they do not."""
     asked = []
-    exact = module._Lazy.below
-    monkeypatch.setattr(module._Lazy, "below", lambda self, e: asked.append(e) or exact(self, e))
+    exact = module.LazyUniform.below_exp
+    monkeypatch.setattr(module.LazyUniform, "below_exp", lambda self, e: asked.append(e) or exact(self, e))
     quick = whole_gaussian(2000, Fraction(4**20), SeededSampler(3), "test")
     few = len(asked)
     monkeypatch.setattr(module, "_MARGIN", 2.0)

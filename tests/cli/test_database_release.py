@@ -16,7 +16,16 @@ from coterie.table.reading import read_table
 def arguments(url: str, folder: Path) -> list[object]:
     return [
         *("protect", url, "--table", "people", "--schema", folder / "schema.yaml"),
-        *("--method", "laplace", "--epsilon", "1", "--output", url, "--output-table", "released"),
+        *(
+            "--method",
+            "laplace",
+            "--epsilon",
+            "1",
+            "--output",
+            url,
+            "--output-table",
+            "released",
+        ),
         *("--certificate", folder / "released.json"),
         *("--ledger", folder / "ledger.sqlite", "--population", "people"),
     ]
@@ -50,7 +59,7 @@ def test_table_to_table_and_verified(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.database
 def test_a_release_that_could_not_get_its_name_is_finished_by_the_same_command(
-    run: Any, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(url, tmp_path)
     command = [*arguments(url, tmp_path), "--force"]

@@ -77,8 +77,8 @@ def asked(method: str, columns: Sequence[Column], k: int, which: int = 0) -> Flo
     return np.concatenate(list(sampler.asked.values()))
 
 
-def largest_loss(method: str, rows: Sequence[Row], records: int, k: int) -> float:
-    """Over all tables of `records` such rows, and all neighbours of each, of the first attribute."""
+def largest_loss(method: str, rows: Sequence[Row], records: int, k: int, c: int = 1) -> float:
+    """Over all tables of `records` such rows, and all that differ in c of them, of the first attribute."""
     found = {}
     for table in itertools.product(rows, repeat=records):
         columns = [
@@ -89,14 +89,15 @@ def largest_loss(method: str, rows: Sequence[Row], records: int, k: int) -> floa
     return max(
         float(np.abs(one - found[other]).sum())
         for table, one in found.items()
-        for other in neighbours(table, rows)
+        for other in neighbours(table, rows, c)
     )
 
 
-def neighbours(table: tuple[Row, ...], rows: Sequence[Row]) -> Iterator[tuple[Row, ...]]:
-    for place in range(len(table)):
-        for row in rows:
-            yield (*table[:place], row, *table[place + 1 :])
+def neighbours(table: tuple[Row, ...], rows: Sequence[Row], c: int) -> Iterator[tuple[Row, ...]]:
+    for places in itertools.combinations(range(len(table)), c):
+        for unit in itertools.product(rows, repeat=c):
+            new = dict(zip(places, unit, strict=True))
+            yield tuple(new.get(place, row) for place, row in enumerate(table))
 
 
 @pytest.mark.usefixtures("noted_choices")
@@ -119,6 +120,17 @@ def test_groups_of_all_attributes_with_gaps_cost_exactly_epsilon_each(records: i
     loss = largest_loss("dp-mdav", rows, records, k)
     assert loss <= 1 + 1e-12
     assert loss > 0.6  # not far above what is reached
+
+
+@pytest.mark.usefixtures("noted_choices")
+@pytest.mark.parametrize("c", [2, 3])
+def test_gaps_of_several_rows_of_a_unit_cost_as_many_times_as_much(c: int) -> None:
+    """The design's UNITS.md, section 2, for c rows of tables whose size is public."""
+    values: list[Row] = [(-1.0,), (3.0,), (None,)]
+    assert largest_loss("laplace", values, 3, 1, c) == pytest.approx(c, abs=1e-12)
+    assert largest_loss("dp-sorted", values, 4, 2, c) == pytest.approx(c, rel=1e-6)
+    for k in (1, 2):  # a group has no more than k members to exchange
+        assert 0.6 * min(c, k) < largest_loss("dp-mdav", values, 4, k, c) <= min(c, k) + 1e-12
 
 
 def test_sorted_means_with_gaps_cost_exactly_epsilon() -> None:

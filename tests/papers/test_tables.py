@@ -39,7 +39,7 @@ def test_categories_of_the_fragmented_adult_are_ranked_by_frequency() -> None:
     assert [attribute.name for attribute in schema.protected] == list(tables.ADULT_FRAGMENTED)
     labels = schema["native-country"].categories.labels  # type: ignore[union-attr]
     assert labels[0] == "United-States"  # type: ignore[index]
-    assert schema["workclass"].order_from_data or schema["workclass"].domain_from_data
+    assert schema["workclass"].order_from_data or schema["workclass"].from_data
 
 
 def test_attributes_of_sanchez_2016() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -42,14 +43,26 @@ def test_it_stops_the_same_method_on_the_same_table_only(audited: Path, tmp_path
     coterie.publish(folder / "others.csv", SCHEMA, folder / "others-out.csv", **AGAIN)
 
 
-def test_the_reason_is_kept_in_the_ledger_and_the_dossier(audited: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("counted", [True, False], ids=["with a ledger", "without"])
+def test_the_reason_is_kept_beside_the_release_in_the_ledger_and_in_the_dossier(
+    audited: Path, tmp_path: Path, counted: bool
+) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(audited, folder)
-    ledger, reason = folder / "ledger.sqlite", "Only for a test of our own."
-    coterie.Ledger.add_population(ledger, "people", 4)
-    counted = {"ledger": ledger, "population": "people", "despite": reason}
-    written = coterie.publish(folder / "people.csv", SCHEMA, folder / "more.csv", **AGAIN, **counted)
-    (entry,) = coterie.Ledger.inspect(ledger).entries.values()
-    assert entry.purpose.despite == reason
-    made = coterie.write_dossier(written.path, ledger=ledger)
+    ledger, reason = folder / "ledger.sqlite", "Only for a test of our own: «größer»."
+    settings: dict[str, Any] = {"despite": reason}
+    if counted:
+        coterie.Ledger.add_population(ledger, "people", 4)
+        settings |= {"ledger": ledger, "population": "people"}
+    written = coterie.publish(folder / "people.csv", SCHEMA, folder / "more.csv", **AGAIN, **settings)
+    if counted:
+        (entry,) = coterie.Ledger.inspect(ledger).entries.values()
+        assert entry.purpose.despite == reason
+    kept = folder / "more.csv.reason.json"
+    assert json.loads(kept.read_text(encoding="utf-8"))["despite"] == reason
+    assert not kept.stat().st_mode & 0o077, "for the owner's eyes"
+    shutil.rmtree(folder / "audit")  # whatever becomes of the audit
+    made = coterie.write_dossier(written.path, ledger=ledger if counted else None)
     assert reason in made.html.read_text(encoding="utf-8")
+    public = coterie.write_dossier(written.path, ledger=ledger if counted else None, public=True)
+    assert reason not in public.html.read_text(encoding="utf-8")

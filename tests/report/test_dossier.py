@@ -91,6 +91,14 @@ def test_a_severe_finding_needs_a_reason_which_stays_internal(tmp_path: Path) ->
     assert "Severe finding" in public
 
 
+@pytest.mark.parametrize("method", ["dp-ir", "ir"])
+def test_a_promise_that_does_not_hold_needs_a_reason_without_any_audit(tmp_path: Path, method: str) -> None:
+    path = released(tmp_path, method=method, k=10, shuffle=False)
+    with pytest.raises(ParameterError, match="protects nobody for certain"):
+        compose_dossier(path)
+    assert "For our lab." in str(compose_dossier(path, despite="For our lab.").pages)
+
+
 def test_a_reason_stands_whether_or_not_these_very_bytes_were_audited(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     coterie.Ledger.add_population(ledger, "people", 4)
@@ -99,7 +107,8 @@ def test_a_reason_stands_whether_or_not_these_very_bytes_were_audited(tmp_path: 
     )
     told = str(compose_dossier(path, ledger=ledger).pages)
     assert "For our lab." in told
-    assert "An audit of a release of this table by the same method found" in told
+    assert "No proved promise limits what an attacker learns" in told
+    (tmp_path / "out.csv.reason.json").unlink()
     elsewhere = tmp_path / "earlier"
     elsewhere.mkdir()
     audited(released(elsewhere, method="dp-ir", k=10, shuffle=False), tmp_path / "checks")

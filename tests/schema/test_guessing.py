@@ -62,6 +62,8 @@ PARTS = DRAW.integers(1, 50, (3, 200))
         ("when", ["2020-01-01", "2021-12-31"] * 20, "date"),
         ("when", ["2020-01-01 12:00", "2021-12-31T08:30:00Z"] * 20, "timestamp"),
         ("how_often", ["never", "sometimes", "often", "always"] * 20, "ordinal"),
+        ("safe", ["Very safe", "Fairly safe", "A bit unsafe", "Very unsafe"] * 20, "ordinal"),
+        ("salud", ["muy buena", "buena", "regular", "mala", "no sabe"] * 20, "ordinal"),
         ("colour", ["red", "green", "blue"] * 20, "categorical"),
         ("icd", [f"A{n:03d}" for n in range(150)] * 8, "categorical"),
     ],
@@ -79,6 +81,8 @@ def test_types(name: str, cells: Any, kind: str) -> None:
         ("v1", DRAW.choice(np.arange(10**7, 10**8), ROWS, replace=False), ""),
         ("hhid", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
         ("household_number", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
+        ("idhogar", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
+        ("CNTSCHID", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
         ("person_id", DRAW.integers(10**6, 10**6 + 400, ROWS), "unit"),
         ("name", [f"Person {n}" for n in range(ROWS)], ""),
         ("remarks", [f"{n} long words about everything that happened on that day" for n in range(ROWS)], ""),
@@ -98,10 +102,19 @@ def test_an_amount_is_no_identifier_however_different_its_values(name: str) -> N
 
 
 def test_weights_of_surveys_not_of_bodies() -> None:
-    for name in ("weight", "hhweight", "pspwght", "WTINT2YR", "design_wt"):
+    for name in (
+        "weight",
+        "hhweight",
+        "pspwght",
+        "WTINT2YR",
+        "design_wt",
+        "indivwgt",
+        "W_FSTUWT",
+        "coef_ext",
+    ):
         assert guess(name, WEIGHTS).suggestion == "weight", name
     assert guess("v12", WEIGHTS, label="Final person weight").suggestion == "weight"
-    for name in ("weight", "weight_kg", "body_weight"):
+    for name in ("weight", "weight_kg", "body_weight", "birthwt"):
         assert guess(name, KILOS).suggestion == "", name
 
 
@@ -154,6 +167,9 @@ def test_marks_among_numbers_do_not_make_them_text() -> None:
     assert (found.type, set(found.marks)) == ("integer", {"NA", "?"})
     draft = Schema.draft(pa.table({"age": cells}), bounds_from_data=1.5)
     assert draft.schema["age"].bounds().upper == 134
+    for gap in ("Ne sait pas", "weiß nicht", "ns/nc", "n.a.", "Don't know"):
+        assert guess("q", ["yes", "no", gap] * 20).marks == (gap,)
+    assert guess("q", ["granted", "refused asylum", "non-resident"] * 20).marks == ()
 
 
 def test_the_dictionary_of_the_file_is_believed() -> None:

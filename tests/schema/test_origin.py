@@ -136,7 +136,7 @@ def test_a_source_written_as_text_counts() -> None:
         attribute = schema({}, {})[entry]
         name = "domain" if attribute.domain else "categories"
         public = getattr(attribute, name).model_copy(update={"source": "data"})
-        assert attribute.model_copy(update={name: public}).domain_from_data
+        assert attribute.model_copy(update={name: public}).from_data
 
 
 _BOUND_EDITS = st.lists(

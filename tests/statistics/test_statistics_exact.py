@@ -152,7 +152,7 @@ def test_no_record_moves_a_measurement_by_more_than_its_steps(case: str, data: s
             rows if isinstance(rows, list) else [rows] for rows in (before[m.name], after[m.name])
         )
         apart = sum(abs(a - b) for a, b in zip(one, other_rows, strict=True))
-        assert apart <= m.steps(Neighbours.REPLACE_ONE), m.name
+        assert apart <= m.moved(Neighbours.REPLACE_ONE, 1), m.name
 
 
 @pytest.mark.parametrize("notion", [{"epsilon": "1"}, {"rho": "1/2"}])

@@ -89,6 +89,16 @@ def test_with_a_huge_budget_the_release_is_the_truth(form: str, everything: Plan
         assert made[name].value == pytest.approx(expected, abs=slack), name
 
 
+def test_figures_that_may_be_anything_are_named(tmp_path: Path) -> None:
+    """Their interval is the whole domain: it covers always, and tells nothing."""
+    asked = {"kind": "mean", "of": "cost", "by": {"smoker": ["yes", "no"]}, "expected": 15}
+    content = document(budget={"epsilon": "0.002"}, statistics={"avg": asked}, equations={})
+    done = release(read_specification(content), population(), tmp_path / "out.csv", seed=1)
+    (said,) = (note for note in done.certificate.notes if "says nothing of" in note)
+    widths = {row["name"]: row["upper_95"] - row["lower_95"] for row in done.values}
+    assert all((name in said) == (width == 100) for name, width in widths.items()), (said, widths)
+
+
 @pytest.mark.parametrize("names", [["share", "double", "odds"], ["odds", "double", "share"]])
 def test_an_equation_of_equations_is_computed_from_what_is_published(
     names: list[str], tmp_path: Path

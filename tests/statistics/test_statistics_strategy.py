@@ -125,9 +125,11 @@ def test_no_record_moves_a_block_further_than_it_pays_for(joint: JointMeasuremen
         for (_, one), (_, other) in itertools.combinations(moves, 2)
     )
     for relation, worst in ((Neighbours.ADD_REMOVE, entered), (Neighbours.REPLACE_ONE, replaced)):
-        paid = joint.steps(relation) ** power
+        paid = joint.moved(relation, power)
         assert worst <= paid, relation
         assert worst >= paid * 0.45, relation  # and not much more is paid than anybody can move
+        if joint.rows is None and joint.kind is Kind.COUNT:  # was: √2 rounded up to 2 under Gaussian noise
+            assert worst == paid, relation
 
 
 def _ends(joint: JointMeasurement) -> tuple[int, int]:

@@ -88,9 +88,8 @@ def losses(chosen: Plan, found: list[dict[str, list[int]]]) -> list[Fraction]:
     for first, second in itertools.combinations(found, 2):
         cost = Fraction(0)
         for m, part in zip(chosen.design.measurements, chosen.budgets, strict=True):
-            steps = m.steps(specification.neighbours)
             moved = sum(abs(a - b) ** power for a, b in zip(first[m.name], second[m.name], strict=True))
-            cost += part * moved / steps**power
+            cost += part * moved / m.moved(specification.neighbours, power)
         costs.append(cost)
     return costs
 
@@ -123,9 +122,9 @@ def test_sensitivities_are_those_of_the_design(at_most: int) -> None:
             for first, second in itertools.combinations(found, 2)
         )
         if isinstance(m, JointMeasurement):
-            assert moved <= m.steps(Neighbours.EXCHANGE) * unit
+            assert moved <= m.moved(Neighbours.EXCHANGE, 1) * unit
         elif m.kind is Kind.COUNT:
-            assert moved == m.steps(Neighbours.EXCHANGE) * unit == at_most
+            assert moved == m.moved(Neighbours.EXCHANGE, 1) * unit == at_most
         elif m.kind is Kind.SUM:
             assert moved == at_most * 4  # max(4 − 1, 4)
             assert m.bound.nominal(Neighbours.EXCHANGE, everyone=True) == pytest.approx(at_most * 4)

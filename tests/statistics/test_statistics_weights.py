@@ -99,7 +99,7 @@ def worst(chosen: Plan, pairs: Any) -> Fraction:
         cost = Fraction(0)
         for m, part in zip(chosen.design.measurements, chosen.budgets, strict=True):
             moved = sum(abs(a - b) ** power for a, b in zip(first[m.name], second[m.name], strict=True))
-            cost += part * moved / m.steps(chosen.specification.neighbours) ** power
+            cost += part * moved / m.moved(chosen.specification.neighbours, power)
         most = max(most, cost)
     return most
 

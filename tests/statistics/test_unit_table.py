@@ -7,7 +7,6 @@ lines that are called loose may stay below it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,6 +17,7 @@ from coterie.statistics.prediction.measurement import Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid, distances
 from coterie.statistics.releasing.measuring import finish
 from coterie.statistics.specification.filters import Filter
+from unit_neighbours import moves
 
 LOW, MIDDLE, HIGH = -2.0, 2.0, 6.0
 WIDTH, LARGEST = HIGH - LOW, 6.0
@@ -77,24 +77,6 @@ def quantile_score(level: float) -> Callable[[Rows], list[float]]:
         return [float(score) for score in -np.asarray(distances(counts, level))]
 
     return read
-
-
-def moves(
-    read: Callable[[Rows], list[float]], kinds: list[Row], c: int, others: int
-) -> dict[str, tuple[float, float, float]]:
-    """The largest moves in L1, L2 and L∞ under each relation."""
-    found = {relation: np.zeros(3) for relation in "SAX"}
-    units = [unit for size in range(c + 1) for unit in itertools.combinations_with_replacement(kinds, size)]
-    for size in range(others + 1):
-        for rest in itertools.combinations_with_replacement(kinds, size):
-            values = [np.asarray(read([*rest, *unit]), dtype=float) for unit in units]
-            for (one, first), (other, second) in itertools.combinations(zip(units, values, strict=True), 2):
-                moved = np.abs(first - second)
-                norms = np.array([moved.sum(), float(np.sqrt((moved**2).sum())), moved.max()])
-                relations = "X" + "S" * (len(one) == len(other)) + "A" * (not one or not other)
-                for relation in relations:
-                    found[relation] = np.maximum(found[relation], norms)
-    return {relation: tuple(norms) for relation, norms in found.items()}  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("c", [1, 2, 3])

@@ -136,6 +136,12 @@ def test_a_calm_audit_is_repeated_on_the_way_to_the_dossier(world: World) -> Non
     confirmed(client, project, plan)
     ended(client, project)
     attacked(client, project, of="1")
+    page = client.get(f"/p/{project.id}/release").text
+    assert "It had no people outside the file to compare with." in page, "why there is no verdict"
+    planned(client, project, folder, name="next")
+    page = client.get(f"/p/{project.id}/release/confirm").text
+    assert "attacks on release 1" in page
+    assert "attack again with a control file" in page
     page = client.get(f"/p/{project.id}/release/1").text
     assert "what is lost" in page
     wanted = {"title": "Incomes of invented people"}

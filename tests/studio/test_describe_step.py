@@ -174,7 +174,7 @@ def test_all_faults_are_shown_at_once(visit: Visit, project: Project) -> None:
 
 
 def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: Project) -> None:
-    assert all(not attribute.domain_from_data for attribute in now(project).attributes)
+    assert all(not attribute.from_data for attribute in now(project).attributes)
     page = sent(visit, project, suggest="1").text
     age = now(project)["age"].bounds()
     assert (age.lower, age.upper, age.source) == (0, 89, Source.DATA)  # 1.5 · 59, outward
@@ -183,7 +183,7 @@ def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: 
     schema = now(project)
     assert schema["ward"].categories is not None
     assert schema["ward"].categories.labels == ("north", "south", "west")
-    assert all(schema[name].domain_from_data for name in ("age", "income", "ward"))
+    assert all(schema[name].from_data for name in ("age", "income", "ward"))
     # The same file as the command's draft.
     draft = Schema.load(drafted(TABLE, bounds_from_data=1.5).text)
     assert [(a.domain, a.categories) for a in schema.attributes] == [
@@ -474,7 +474,7 @@ def test_empty_cells_are_told_before_they_stop_a_release(visit: Visit) -> None:
     for name in ("age", "stay"):
         text += f"  {name}: {{type: integer, role: protect, domain: {{lower: 0, upper: 120}}}}\n"
     project = made_project(visit[1], table, Schema.load(text))
-    found = {"columns": [_column(name, table[name]) for name in table.column_names]}
+    found = {"columns": [_column(name, table[name], {}) for name in table.column_names]}
     (project.folder / "load.json").write_text(
         json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
     )
@@ -496,7 +496,7 @@ def test_suggestions_are_accepted_one_by_one_or_together_and_going_on_waits(
     held = sent(visit, project, accept="1", onward="yes")
     assert "Not complete yet: income, ward." in held.text, "all was saved, and what is left is named"
     age = now(project)["age"]
-    assert (age.bounds().upper, age.domain_from_data, age.unit) == (120, False, "years")
+    assert (age.bounds().upper, age.from_data, age.unit) == (120, False, "years")
     assert age.domain is not None
     assert age.domain.public_because == "common sense: nobody is older"
 
@@ -518,7 +518,8 @@ def test_marks_of_missing_values_count_as_empty_cells(visit: Visit) -> None:
     table = pa.table({"roof": [1, 2, 9, 9]})
     text = "attributes:\n  roof: {type: categorical, role: protect, missing_marks: [9], categories: {labels: [1, 2]}}\n"
     project = made_project(visit[1], table, Schema.load(text))
-    found = {"columns": [_column("roof", table["roof"])]}
+    found = {"columns": [_column("roof", table["roof"], {"9": "not stated"})]}
+    assert found["columns"][0]["words"] == "not stated 50 %", "a code in words"
     (project.folder / "load.json").write_text(
         json.dumps({"coterie": __version__, "key": "", "parameters": {}, "found": found})
     )

@@ -108,7 +108,7 @@ def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str
         assert measure["reason"] == told.measures[measure["name"]].reason
     pair = bring_together(sample, release.table, demo_schema(), shuffled=synthetic)
     assert found["attributes"] == [
-        previews._counted(column, pair.released[name]) for name, column in pair.original.items()
+        previews._counted(column, pair.released[name], {}) for name, column in pair.original.items()
     ]
     for attribute in found["attributes"]:
         assert sum(attribute["before"]) == sum(attribute["after"]) == 400

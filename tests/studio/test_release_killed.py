@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,33 @@ from release_world import form, ledger, leftovers, ready_project, spent
 PEOPLE = 8_000  # enough for the writing to take its time
 
 
+# Counts what the thread of a release asks of the system (files, names, the ledger), and dies at one of these steps.
+STEPPING = """
+import os, signal, sys, threading
+told, deadly, steps = os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT, 0o600), int(sys.argv.pop(1)), 0
+def step(event, _):
+    global steps
+    if event.startswith(("open", "os.", "fcntl.", "sqlite3.")) and threading.current_thread().name.startswith("release "):
+        steps += 1
+        os.pwrite(told, b"%d" % steps, 0)
+        if steps == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(step)
+"""
+
+
 class Machine:
     """A studio that can be switched off."""
 
     def __init__(self, home: StudioHome) -> None:
         self.home = home
+        self.steps = home.folder / "steps"
         self.start()
 
-    def start(self) -> None:
-        command = [sys.executable, "-c", "from coterie.cli import main; main()", "studio", "--no-browser"]
+    def start(self, deadly: int = 0) -> None:
+        """`deadly`: the step of a release at which it ends; 0: never."""
+        main = f"{STEPPING}\nfrom coterie.cli import main; main()"
+        command = [sys.executable, "-c", main, str(self.steps), str(deadly), "studio", "--no-browser"]
         self.process = subprocess.Popen(
             [*command, "--json", "--home", str(self.home.folder)], stdout=subprocess.PIPE, text=True
         )
@@ -155,24 +173,39 @@ def charged(project: Project, folder: Path, counted: str) -> list[str]:
     return [entry.release for entry in Ledger.inspect(book).entries.values() if entry.state.charged]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # seven starts of a studio
 def test_killed_at_any_moment(machine: Machine, tmp_path: Path) -> None:
     ledger(tmp_path, "100")
     project = ready_project(machine.home, tmp_path, people=PEOPLE)
+
+    def settled(name: str, before: int) -> bool:
+        done = settle(
+            machine, project, tmp_path, name, machine.outcome(project).text, "ledger", before=before
+        )
+        assert spent(tmp_path) == before + done
+        assert len(Project(project.folder).state.released) == before + done
+        return done
+
+    machine.end(signal.SIGKILL)
+    machine.start()  # the first release of a process opens modules too
     machine.confirm(project, machine.plan(project, tmp_path, name="first"))
-    started = time.monotonic()
     assert "Verified" in machine.outcome(project).text
-    whole, draw, done = time.monotonic() - started, random.Random(7), 1
-    for attempt in range(12):
-        name = f"round-{attempt}"
-        machine.confirm(project, machine.plan(project, tmp_path, name=name))
-        time.sleep(whole * draw.uniform(0, 1.1))
+    whole, done, rounds = int(machine.steps.read_text()), 1, 6
+    for attempt in range(
+        rounds
+    ):  # each process settles what the one before left, and dies in its own release
         machine.end(signal.SIGKILL)
-        machine.start()
-        page = machine.outcome(project).text
-        done += settle(machine, project, tmp_path, name, page, "ledger", before=done)
-        assert spent(tmp_path) == done
-        assert len(Project(project.folder).state.released) == done
+        machine.start(deadly=1 + whole * attempt // rounds)
+        if attempt:
+            done += settled(f"round-{attempt - 1}", done)
+        plan = machine.plan(project, tmp_path, name=f"round-{attempt}")
+        with suppress(httpx.TransportError):  # it may die before it answers
+            machine.confirm(project, plan)
+        machine.process.wait(240)
+    machine.end(signal.SIGKILL)
+    machine.start()
+    done += settled(f"round-{rounds - 1}", done)
+    assert 1 < done < 1 + rounds, "some were killed before they were charged, and some afterwards"
 
 
 def test_a_kill_between_plan_and_confirmation(machine: Machine, tmp_path: Path) -> None:

@@ -86,17 +86,15 @@ def test_the_parts_are_the_total_under_random_moves(bench: Bench, budget: dict[s
     }
 
 
-def test_a_typed_share_is_taken_exactly_without_a_script_too(bench: Bench) -> None:
+def test_a_typed_share_is_taken_exactly(bench: Bench) -> None:
     bench.specify(**PLAIN, budget={"epsilon": "1"})
-    split = Desk(bench.project).state.split
-    fields = {f"budget-{place}": text for place, text in enumerate(split.values())}
-    sentence_free(bench.post("/split", **{**fields, "budget-1": "0.125"}))
+    name = list(Desk(bench.project).state.split)[1]
+    bench.move(name, "0.125")
     after = Desk(bench.project).state
-    assert list(after.split.values())[1] == "0.125"
+    assert after.split[name] == "0.125"
     assert sum(Fraction(text) for text in after.split.values()) == 1
     assert after.rule == "by hand"
-    page = bench.post("/split", status=400, **{**fields, "budget-1": "much"})
-    assert "not a finite number" in sentence(page)
+    assert "not a finite number" in bench.move(name, "much", status=400)["problem"]
 
 
 def test_a_tab_that_shows_an_older_state_is_refused(bench: Bench) -> None:

@@ -74,7 +74,7 @@ def test_statistics_are_about_the_people_of_the_last_counted_release(bench: Benc
 
 def test_an_error_that_rests_on_an_assumption_says_on_which(bench: Bench) -> None:
     page = bench.post("/suggest")
-    assert page.index("assumed, see below") < page.index("Not stated, so assumed: ")
+    assert page.index("assumed</span>") < page.index("Not stated, so assumed: ")
 
 
 def test_nobody_is_asked_for_the_labels_of_a_boolean(bench: Bench) -> None:

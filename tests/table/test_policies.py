@@ -272,7 +272,7 @@ def test_a_draft_knows_categories_and_leaves_their_labels_open() -> None:
     filled = Schema.load(drafted(table, bounds_from_data=1.5).text)
     assert filled["c"].categories is not None
     assert filled["c"].categories.labels == ("canary", "other")
-    assert filled["c"].domain_from_data
+    assert filled["c"].from_data
 
 
 # What a hostile reader of mixed tables found.

@@ -381,14 +381,17 @@ def test_from_an_spss_file_to_one_with_the_commands(tmp_path: Path) -> None:
             "id": np.arange(300.0),
             "sex": draw.choice([1.0, 2.0, 99.0], 300),
             "age": draw.integers(18, 90, 300) * 1.0,
+            "job": draw.choice([0.5, 1.0], 300),
         }
     )
-    source = write(tmp_path / "p.sav", frame, variable_value_labels=WORDS, missing_ranges={"sex": [99]})
+    words = WORDS | {"job": {0.5: "part time", 1.0: "full time"}}
+    source = write(tmp_path / "p.sav", frame, variable_value_labels=words, missing_ranges={"sex": [99]})
     schema, out, run = tmp_path / "s.yaml", tmp_path / "out.sav", CliRunner()
     drafted = run.invoke(
         app, ["schema", "draft", str(source), "-o", str(schema), "--codebook", "codebook, page 3", "--json"]
     )
     assert json.loads(drafted.stdout)["to_fill"] == ["age"]
+    assert json.loads(drafted.stdout)["dropped"] == ["id"]
     text = schema.read_text().replace("lower:  #", "lower: 0  #").replace("upper:  #", "upper: 120  #")
     schema.write_text(text.replace("missing: error", "missing: own category"))
     line = [
@@ -410,7 +413,10 @@ def test_from_an_spss_file_to_one_with_the_commands(tmp_path: Path) -> None:
     assert certificate["guarantee"]["status"] == "proved", "the labels are said to be public"
     verified = run.invoke(app, ["certificate", "verify", str(out), f"{out}.certificate.json"])
     assert verified.exit_code == 0, verified.output
-    assert pyreadstat.read_sav(out)[1].variable_value_labels["sex"][2] == "female"
+    released, dictionary = pyreadstat.read_sav(out)
+    assert dictionary.variable_value_labels["sex"][2] == "female"
+    assert dictionary.variable_value_labels["job"] == words["job"]
+    assert set(released["job"].dropna()) == {0.5, 1.0}, "codes that are no whole numbers stay numbers"
     evaluated = run.invoke(app, ["evaluate", str(source), str(out), "-s", str(schema), "--json"])
     assert evaluated.exit_code == 0, evaluated.output
     out.write_bytes(out.read_bytes()[:-1])

@@ -142,7 +142,7 @@ def audit_method(
         described,
         control=held_back,
         in_order=not get_method(method).synthetic,
-        synthetic=get_method(method).synthetic,
+        method=get_method(method),
         known=known,
         k=get_method(method).fixed_k or k,
         seconds=None if seconds is None else max(seconds - (time.perf_counter() - start), 1e-3),

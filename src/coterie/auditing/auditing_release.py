@@ -30,6 +30,8 @@ from coterie.engines.in_memory import repeated
 from coterie.errors import CertificateError, CoterieError, DataError, ParameterError
 from coterie.evaluation.row_order import row_order
 from coterie.methods import all_methods
+from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
@@ -138,7 +140,9 @@ def audit(
     """
     schema = as_schema(schema)
     own = released.certificate if isinstance(released, Release) else None
-    if own is not None and own.release.shuffled and not _synthetic(own) and order is None:
+    method = None if own is None else all_methods().get(own.method)
+    synthetic = method is not None and method.synthetic
+    if own is not None and own.release.shuffled and not synthetic and order is None:
         order = released.internal.row_order
     found = audit_release(
         as_table(original, schema, table=table, query=query),
@@ -147,8 +151,8 @@ def audit(
         control=None if control is None else as_table(control, schema),
         known=known,
         order=None if order is None else row_order(order),
-        in_order=own is not None and not own.release.shuffled and not _synthetic(own),
-        synthetic=own is not None and _synthetic(own),
+        in_order=own is not None and not own.release.shuffled and not synthetic,
+        method=method,
         certificate=_certificate(released, released_table, certificate) if own is None else None,
         k=own.k if k is None and own is not None else k,
         seconds=seconds,
@@ -193,7 +197,7 @@ def audit_release(
     known: float = 0.04,
     order: Sequence[int] | None = None,
     in_order: bool = False,
-    synthetic: bool = False,
+    method: Method | None = None,
     certificate: Certificate | None = None,
     k: int | None = None,
     seconds: float | None = None,
@@ -204,7 +208,7 @@ def audit_release(
     """Attack a release. `control` holds people who are not in it.
 
     Row i is taken for person i where it looks so, or where it is certain: `in_order`, or a certificate without shuffling.
-    Rows that are `synthetic`, or of a method that says so, stand for nobody, unless they look as if they did.
+    Rows of a `method` that makes synthetic ones stand for nobody, unless they look as if they did.
     Otherwise `order[i]` names the original row (from 0, after the schema's policies dropped rows). Attackers never see it.
     """
     start = time.perf_counter()
@@ -221,7 +225,9 @@ def audit_release(
         refuse_overlap(attributes, table, strangers, schema)
     draws = np.random.default_rng(seed)
     found_k = k if k is not None else certificate.k if certificate is not None else None
-    synthetic = synthetic or (certificate is not None and _synthetic(certificate))
+    if method is None and certificate is not None:  # None too if it was withdrawn, or is not installed here
+        method = all_methods().get(certificate.method)
+    synthetic = method is not None and method.synthetic
     kept = certificate is not None and not certificate.release.shuffled and not synthetic
     certain = order is not None or in_order or kept
     truth, notes = _truth(people, rows, order, certificate)
@@ -246,7 +252,10 @@ def audit_release(
         notes.append(
             _counted(schema.unit.word, units is not None and (others is None or outside is not None))
         )
-    evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock, units, published, outside)
+    grouping = INDIVIDUAL_RANKING if method is None else method.grouping
+    evidence = ReleaseEvidence(
+        attributes, truth, known, found_k, seed, clock, units, published, outside, people.columns, grouping
+    )
     wanted = [
         attack
         for attack in chosen(Subject.RELEASE, attacks)
@@ -326,12 +335,6 @@ def _counted(unit: str, whole: bool) -> str:
         f"Attacks count rows, because a table does not tell which row belongs to which {unit}. The rows of one {unit} are "
         "alike, so intervals are somewhat too narrow."
     )
-
-
-def _synthetic(certificate: Certificate) -> bool:
-    """Of a method that was withdrawn, or is not installed here, the rows themselves must show it."""
-    method = all_methods().get(certificate.method)
-    return method is not None and method.synthetic
 
 
 def _truth(

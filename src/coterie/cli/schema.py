@@ -60,10 +60,17 @@ def draft(
         lines.append(
             f"Say where the file's labels are published (public_because, or --codebook): {escape(shortened(told, _SHOWN))}."
         )
+    if dropped := [a.name for a in made.schema.with_role(coterie.Role.IDENTIFIER)]:
+        lines.append(f"Dropped, unless you change its role: {escape(shortened(dropped, _SHOWN))}.")
     for kind, words in (("weight", "a survey weight"), ("unit", "the number of a household or another unit")):
         if found := [name for name, suggested in made.suggestions.items() if suggested == kind]:
             lines.append(f"Looks like {words}, confirm: {escape(shortened(found, _SHOWN))}.")
-    content = {"schema": str(output), "to_fill": made.to_fill, "suggestions": dict(made.suggestions)}
+    content = {
+        "schema": str(output),
+        "to_fill": made.to_fill,
+        "dropped": dropped,
+        "suggestions": dict(made.suggestions),
+    }
     say(content, *lines, as_json=as_json)
 
 

@@ -306,8 +306,14 @@ def _notes(
     unit_size: float | None,
     meaning: str,
 ) -> tuple[str, ...]:
+    some, columns = trial.columns
+    which = (
+        "your columns"
+        if some == columns
+        else f"{some} of your {columns} columns, at their part of the budget"
+    )
     notes = [
-        f"Tried on {trial.records:,} invented people with your columns, for {meaning}: no value of your table was read. "
+        f"Tried on {trial.records:,} invented people with {which}, for {meaning}: no value of your table was read. "
         "A real table may be easier or harder; measure it with `coterie evaluate`."
     ]
     if best.delta is not None:

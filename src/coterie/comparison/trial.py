@@ -23,11 +23,12 @@ from coterie.promise.posterior import DP, likely_loss, most_sure, odds_in_words,
 from coterie.promise.terms import forecast
 from coterie.publication.protect import protect
 from coterie.schema.arrays import Floats
-from coterie.schema.attributes import Schema
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.exact import brief
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
-_RUNS, _WIDE = 2, 60  # of more columns than these one run tells as much: figures are means over columns
+_RUNS, _SEVERAL = 2, 12  # of so many columns one run tells as much: figures are means over columns
+_MOST_COLUMNS = 40  # of more, some are tried, at their part of the budget
 _OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
 _BINS, _MOST_LABELS, _MOST_PAIRS = 8, 20, 200
 
@@ -109,7 +110,7 @@ class Trial:
         if at_most is not None and described.unit is not None:
             unit = described.unit.model_copy(update={"at_most": at_most})
             described = described.model_copy(update={"unit": unit})
-        schema = trial_schema(described)
+        schema = _some_columns(trial_schema(described), target)
         size = unit_size or (schema.unit.at_most if schema.unit is not None else 1)
         people = invented_people(schema, records, size)
         return cls(described, records, unit_size, measure, target, schema, people)
@@ -117,11 +118,17 @@ class Trial:
     def with_at_most(self, at_most: int) -> Trial:
         return Trial.of(self.described, self.records, self.unit_size, self.measure, self.target, at_most)
 
+    @property
+    def columns(self) -> tuple[int, int]:
+        """How many are tried, and how many there are."""
+        return len(self.schema.protected), len(trial_schema(self.described).protected)
+
     def pairs(self, method: str, epsilon: Fraction, delta: str | None, k: int | None) -> list[Pair]:
         recipe = get_method(method)
         target = self.target if recipe.whole_table is not None else None
+        epsilon = _part(epsilon, delta, Fraction(*self.columns))
         found = []
-        for seed in range(1, (_RUNS if len(self.schema.protected) <= _WIDE else 1) + 1):
+        for seed in range(1, (_RUNS if self.columns[0] < _SEVERAL else 1) + 1):
             made = protect(
                 self.people,
                 self.schema,
@@ -194,6 +201,27 @@ class Trial:
                 figures = shares, *self.judged(pairs, self.measure)
             found.append(PromiseStrength(brief(epsilon), sure, *figures))
         return tuple(found)
+
+
+def _some_columns(schema: Schema, target: str | None) -> Schema:
+    """Evenly spaced ones of a wide table: what a column is worth follows from the part of the budget that it gets."""
+    names = [attribute.name for attribute in schema.protected]
+    if len(names) <= _MOST_COLUMNS:
+        return schema
+    chosen = {names[place * len(names) // _MOST_COLUMNS] for place in range(_MOST_COLUMNS)} | {target}
+    kept = [a for a in schema.attributes if a.role is not Role.PROTECT or a.name in chosen]
+    some = schema.model_copy(update={"attributes": tuple(kept)})
+    some._folder = schema.folder
+    return some
+
+
+def _part(epsilon: Fraction, delta: str | None, share: Fraction) -> Fraction:
+    """The ε at which so many columns get what they would get among all: of ε itself, with a δ of ρ."""
+    if delta is None or share == 1:
+        return epsilon * share
+    tail = math.log(1 / Fraction(delta))  # ε = ρ + 2√(ρ·tail)
+    root = (math.sqrt(tail + epsilon) - math.sqrt(tail)) * math.sqrt(share)
+    return Fraction(round(1_000_000 * (root**2 + 2 * root * math.sqrt(tail))), 1_000_000)
 
 
 def _points(pair: Pair) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from coterie.chain.partition import _ranking_loops as loops
 from coterie.chain.partition._compiled import compiled, for_reading
 from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece
-from coterie.chain.partition.univariate import individual_ranking
+from coterie.chain.partition.univariate import equal_cut, individual_ranking
 from coterie.errors import DataError
 from coterie.schema.arrays import Codes, Floats, Whole
 
@@ -61,29 +61,14 @@ def _in_order_of_buckets(bucket: NDArray[np.uint16], place: Whole, order: Codes)
         place[b] += 1
 
 
-@compiled
-def _keep_smallest(keys: Floats, least: Floats, records: Codes) -> None:
-    """`least` and `records` are the smallest (key, record number) so far, the largest of them on top."""
-    size = len(least)
-    for i in range(size):
-        least[i] = keys[i]
-        records[i] = i
-    for root in range(size // 2 - 1, -1, -1):
-        loops.sift_down(least, records, root, size, least[root], records[root])
-    for i in range(size, len(keys)):
-        if keys[i] < least[0]:  # of equal keys the earlier record is smaller
-            loops.sift_down(least, records, 0, size, keys[i], i)
-
-
 def smallest(keys: Floats, count: int) -> Codes:
     """The places of the `count` smallest by (key, place), rising by place; all where there are not so many."""
-    if count >= len(keys):
-        return np.arange(len(keys), dtype=np.int32)
-    records = np.empty(count, dtype=np.int32)
-    if count:
-        _keep_smallest(for_reading(keys), np.empty(count), records)
-    records.sort()
-    return records
+    if not 0 < count < len(keys):
+        return np.arange(min(count, len(keys)), dtype=np.int32)
+    largest = np.partition(keys, count - 1)[count - 1]
+    chosen = keys < largest
+    chosen[np.flatnonzero(keys == largest)[: count - np.count_nonzero(chosen)]] = True
+    return np.flatnonzero(chosen).astype(np.int32)
 
 
 def by_bucket(bucket: NDArray[np.uint16], count: Whole) -> Codes:
@@ -198,7 +183,7 @@ class BucketRanking:
             found = self._complete(first, parts, own, mine, lacking, work, values)
             return _sent_back(parts, values, left_out, *found)
         labels = individual_ranking(self.key(own), self.k).labels
-        self._enter(first, labels, end - first, own, mine, work, values)
+        self._enter(first, labels, own, mine, work, values)
         return _sent_back(parts, values, left_out, np.empty(0, dtype=np.int64), ())
 
     def _complete(
@@ -216,7 +201,7 @@ class BucketRanking:
         if whole:
             labels = individual_ranking(self.key(own), self.k).labels
             inside = labels < whole
-            self._enter(first, labels[inside], whole, _taken(own, inside), mine[inside], work, values)
+            self._enter(first, labels[inside], _taken(own, inside), mine[inside], work, values)
             own, mine = _taken(own, ~inside), mine[~inside]
         beyond = tuple(map(np.concatenate, zip(*(part.next for part in parts), strict=True)))
         if len(beyond[0]) < lacking:
@@ -236,18 +221,18 @@ class BucketRanking:
         ordered = _taken(both, order)
         across = tuple(np.empty(len(order), dtype=kind) for kind in self.kinds)
         labels = individual_ranking(self.key(ordered), self.k).labels
-        self._enter(first + whole, labels, len(order) // self.k, ordered, order, work, across)
+        self._enter(first + whole, labels, ordered, order, work, across)
         for value, found in zip(values, across, strict=True):
             value[mine] = found[: len(mine)]
         return wanted, tuple(found[len(mine) :] for found in across)
 
     def _enter(
-        self, first: int, labels: Codes, clusters: int, fields: Fields, at: Whole, work: Work, values: Fields
+        self, first: int, labels: Codes, fields: Fields, at: Whole, work: Work, values: Fields
     ) -> None:
         """What `work` makes of some whole clusters, into `values`."""
-        sizes = np.full(clusters, self.k, dtype=np.int64)
-        sizes[-1] += len(labels) - clusters * self.k
-        clustering = Clustering(labels, sizes, ClusterShape.ranked(self.records, self.k))
+        clustering = Clustering(
+            labels, equal_cut(len(labels), self.k), ClusterShape.ranked(self.records, self.k)
+        )
         piece = Piece(first, clustering, at, dict(zip(self.names, fields, strict=True)))
         for value, found in zip(values, work(piece), strict=True):
             value[at] = found

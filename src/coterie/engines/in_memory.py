@@ -119,7 +119,6 @@ def protect_table(
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
     records = known_records(checked.records, budget, sampler, rows)
-    shuffle = shuffle or schema.unit is not None
     k = recipe.check_k(k, records, budget.mean)
     rules = RowRules.of(schema, checked.columns) if recipe.whole_table is not None else None
     noisy = None if schema.unit is None else records

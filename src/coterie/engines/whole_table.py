@@ -156,16 +156,10 @@ def check_room(method: Method, schema: Schema, rows: int | None) -> None:
         )
 
 
-def refuse_together(schema: Schema) -> None:
-    """What needs all rows in one place."""
+def refuse_private_bounds(schema: Schema) -> None:
     if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
         raise ParameterError(
             "Private bounds are found in memory only.", "Declare bounds, or leave out --memory and --engine."
-        )
-    if schema.unit is not None:
-        raise ParameterError(
-            "A schema with a unit is protected in memory only: the rows of one unit must be seen together.",
-            "Leave out --memory and --engine.",
         )
 
 

@@ -75,17 +75,20 @@ def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     train, test = order[:cut], order[cut:]
     # Linked rows: none is of a person whom the models are tested on.
     after = train if pair.unlinked is None else draw.permutation(rows)[:cut]
-    tables = [
-        {name: codings[name].features(columns[name], some) for name in names}
-        for columns, some in ((pair.original, train), (pair.released, after), (pair.original, test))
-    ]
+    places: dict[str, slice] = {}
+    tables = []
+    for columns, some in ((pair.original, train), (pair.released, after), (pair.original, test)):
+        parts = [codings[name].features(columns[name], some) for name in names]
+        ends = np.cumsum([1, *(part.shape[1] for part in parts)])
+        places = dict(zip(names, map(slice, ends[:-1], ends[1:]), strict=True))
+        tables.append(np.column_stack([np.ones(len(some)), *parts]))
     targets = names if settings.target not in names else [str(settings.target)]
     fits = [_LeastSquares(table) for table in tables[:2]]
     found: dict[str, float] = {}
     entries: list[dict[str, Any]] = []
     for target in targets:
-        truth = tables[2][target]
-        skills = [_skill(fit.predicted(target, tables[2]), truth, codings[target]) for fit in fits]
+        own, truth = places[target], tables[2][:, places[target]]
+        skills = [_skill(fit.predicted(own, tables[2]), truth, codings[target]) for fit in fits]
         if skills[0] < LEARNABLE:
             continue
         found[target] = float(np.clip(1 - max(skills[1], 0.0) / skills[0], 0, 1))
@@ -110,28 +113,21 @@ def _compute(pair: Pair, settings: Settings) -> MeasureResult:
 
 
 class _LeastSquares:
-    """Every attribute by least squares on all the others, from one matrix of products."""
+    """Every attribute by least squares on all the others, from one matrix of products and its inverse.
 
-    def __init__(self, table: dict[str, Floats]) -> None:
-        self.places: dict[str, slice] = {}
-        start = 1
-        for name, part in table.items():
-            self.places[name] = slice(start, start + part.shape[1])
-            start += part.shape[1]
-        matrix = np.column_stack([np.ones(len(next(iter(table.values())))), *table.values()])
-        self.products = matrix.T @ matrix / max(len(matrix), 1)
+    Solving A_oo w = A_ot for each attribute t and the others o is the same as w = -B_ot B_tt⁻¹ with B = A⁻¹.
+    """
 
-    def predicted(self, target: str, test: dict[str, Floats]) -> Floats:
-        own = self.places[target]
-        others = np.delete(np.arange(len(self.products)), np.arange(own.start, own.stop))
-        products = self.products[np.ix_(others, others)].copy()
-        ridge = _RIDGE * np.diag(products).copy()
-        ridge[0] = 0.0
+    def __init__(self, features: Floats) -> None:
+        products = features.T @ features / max(len(features), 1)
+        ridge = _RIDGE * np.diag(products)
+        ridge[0] = 0.0  # the constant
         products[np.diag_indices_from(products)] += ridge + 1e-12
-        weights = np.linalg.solve(products, self.products[others, own])
-        features = np.column_stack(
-            [np.ones(len(test[target])), *(part for name, part in test.items() if name != target)]
-        )
+        self.inverse = np.linalg.inv(products)
+
+    def predicted(self, own: slice, features: Floats) -> Floats:
+        weights = -self.inverse[:, own] @ np.linalg.inv(self.inverse[own, own])
+        weights[own] = 0.0
         return np.asarray(features @ weights, dtype=np.float64)
 
 

@@ -22,5 +22,5 @@ MEASURE = Measure(
     needs_linkage=False,
     table=_compute,
     rank=43,
-    words=((0.12, "close to the original"), (0.25, "changed in places"), (0.45, "clearly changed")),
+    words=((0.08, "close to the original"), (0.2, "changed in places"), (0.4, "clearly changed")),
 )

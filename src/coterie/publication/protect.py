@@ -21,6 +21,7 @@ from coterie.publication.engine_runs import (
     run_of,
 )
 from coterie.publication.ledger import Ledger
+from coterie.publication.publishing import publish_files
 from coterie.publication.release import (
     Release,
     Written,
@@ -28,7 +29,7 @@ from coterie.publication.release import (
     put_out,
     require_both,
 )
-from coterie.publication.severe_audit import require_reason
+from coterie.publication.severe_audit import reason_document, require_reason
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import Number
 from coterie.table.address import Address, is_database
@@ -220,7 +221,7 @@ def publish(
         is recognised by it. Default: a digest of the data and of every choice.
     despite : str, optional
         Why the release goes on, where an audit in the folder of `output` found a severe risk in a release of the same
-        file by the same method. Kept in the ledger, and on the dossier.
+        file by the same method. Kept beside the release (OUTPUT.reason.json), in the ledger and on the dossier.
 
     Returns
     -------
@@ -280,6 +281,11 @@ def publish(
 
         identity = request or (lambda: request_fingerprint(asked))
         written = put_out(run, make, where, ledger, population, identity, journal, reason)
+    if reason:
+        digest = written.certificate.release.digest.value
+        publish_files(
+            lambda: reason_document(where.certificate_path, digest, reason), force=True, private=True
+        )
     if not run.streamed:
         forget_scratch(str(output))
     return written

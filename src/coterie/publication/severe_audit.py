@@ -1,11 +1,13 @@
 """A severe audit stops the next release by the same method of the same table, until somebody writes why they go on.
 
-Audits lie where `coterie audit` put them: `audit.json` in the folder of a release, or in a folder inside it.
+Audits lie where `coterie audit` put them: `audit.json` in the folder of a release, or in a folder inside it. The reason lies
+beside the certificate, as RELEASED.reason.json, whether or not there is a ledger.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,26 @@ def require_reason(data: Any, output: str | Path, method: str, despite: str | No
         raise ParameterError(
             f"An audit of this table released by '{method}' found a severe risk ({str(same[-1].get('made'))[:10]}).",
             'Choose a proved method (`coterie methods`), or write why you go on: --despite "…" (despite=). The reason '
-            "is kept in ledger and dossier.",
+            "is kept beside the release, in the ledger and on the dossier.",
         )
     return ""
+
+
+def _reason_file(certificate: Path) -> Path:
+    return certificate.with_name(certificate.name.removesuffix(".certificate.json") + ".reason.json")
+
+
+def reason_document(certificate: Path, digest: str, reason: str) -> dict[Path, bytes]:
+    """The file that keeps the reason, and of which release it is; for the owner's eyes only."""
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    content = {"made": made, "release_digest": digest, "despite": reason}
+    return {_reason_file(certificate): json.dumps(content, indent=2, ensure_ascii=False).encode()}
+
+
+def kept_reason(certificate: Path, digest: str) -> str:
+    """The reason beside a release of such bytes; empty where there is none."""
+    path = _reason_file(certificate)
+    found = [
+        one for one in recorded(path.absolute().parent, path.name) if one.get("release_digest") == digest
+    ]
+    return str(found[-1].get("despite") or "") if found else ""

@@ -19,11 +19,12 @@ from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
 from coterie.errors import CertificateError, DataError, ParameterError
 from coterie.evaluation.evaluation import Evaluation
+from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Entry, Ledger
 from coterie.publication.publishing import publish_files
-from coterie.publication.severe_audit import recorded, recorded_audits
+from coterie.publication.severe_audit import kept_reason, recorded, recorded_audits
 from coterie.report.dossier_blocks import Dossier
 from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
@@ -85,7 +86,8 @@ def write_dossier(
     public : bool, default False
         Write the public version, which holds no figure from the original data.
     despite : str, optional
-        Why the release goes on despite a severe finding of the audit. Default: the reason in the ledger.
+        Why the release goes on despite a severe finding of the audit, or a promise that does not hold. Default: the
+        reason in the ledger, or beside the release.
     output : str or Path, optional
         Path of the two files without their ending. Default: RELEASED.dossier, or RELEASED.public-dossier.
     force : bool, default False
@@ -103,7 +105,8 @@ def write_dossier(
     DataError
         Where the audit or the evaluation is of other bytes.
     ParameterError
-        Where the audit found a severe risk and nobody wrote why the release goes on.
+        Where the audit found a severe risk, or the promise is refuted or there is none, and nobody wrote why the release
+        goes on.
     MissingExtra
         Where the package for PDF is not installed (`pip install 'coterie[report]'`).
 
@@ -183,13 +186,20 @@ def compose_dossier(
     folder = beside.absolute().parent
     found = _checked(audit, "audit", folder, digest.value)
     entry, account = _account(ledger, digest.value)
-    reason = despite.strip() if despite and despite.strip() else entry.purpose.despite if entry else ""
+    reason = (despite or "").strip() or (entry.purpose.despite if entry else "")
+    if not reason and not isinstance(file, Certificate):
+        reason = kept_reason(Path(file), digest.value)
     earlier = "" if found is not None else _severe_before(folder, made.method)
     severe = found is not None and found["level"] == Level.SEVERE
-    if (severe or earlier) and not reason:
-        which = f"another release by '{made.method}' ({earlier[:10]})"
+    broken = made.guarantee.status in (Status.REFUTED, Status.NONE)
+    if (severe or earlier or broken) and not reason:
+        if severe or earlier:
+            which = "this release" if severe else f"another release by '{made.method}' ({earlier[:10]})"
+            problem = f"The audit of {which} found a severe risk"
+        else:
+            problem = f"'{made.method}' protects nobody for certain ({made.guarantee.status})"
         raise ParameterError(
-            f"The audit of {'this release' if severe else which} found a severe risk, and nobody wrote why it goes on.",
+            f"{problem}, and nobody wrote why the release goes on.",
             'Choose a proved method (`coterie methods`), or give the reason: --despite "…" (despite=).',
         )
     facts = DossierFacts(

@@ -12,6 +12,7 @@ from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Level, percent
 from coterie.errors import counted, shortened
 from coterie.evaluation.measure import DESTROYED
+from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate, CertifiedPromise
 from coterie.promise.posterior import (
     DP,
@@ -282,7 +283,7 @@ def _interval(estimate: Mapping[str, Any], unit: str) -> str:
 
 
 def _reason(facts: DossierFacts) -> list[DossierSection]:
-    """Why somebody goes on: of a severe audit of these bytes, or of an earlier release by the same method."""
+    """Why somebody goes on: despite a severe audit of these bytes or of an earlier release, or despite a broken promise."""
     severe = facts.audit is not None and facts.audit["level"] == Level.SEVERE
     if not facts.despite and not severe:
         return []
@@ -290,15 +291,14 @@ def _reason(facts: DossierFacts) -> list[DossierSection]:
         words = "The audit found a severe risk."
     elif facts.severe_before:
         words = f"Not audited itself. Another release by the same method was ({day(facts.severe_before)}): severe risk."
+    elif facts.certificate.guarantee.status in (Status.REFUTED, Status.NONE):
+        words = "No proved promise limits what an attacker learns from this release."
     else:
-        words = "An audit of a release of this table by the same method found a severe risk."
+        words = "An earlier audit found a severe risk."
     told = "The reason is in the internal copy of this dossier." if facts.public else f"“{facts.despite}”"
     said = f"{words} Whoever publishes this release wrote why it goes on:"
-    return [
-        DossierSection(
-            "Why it is released all the same", (DossierText(said), DossierText(told)), (BAD, "Severe finding")
-        )
-    ]
+    mark = BAD, "Severe finding" if severe or facts.severe_before else "No proof"
+    return [DossierSection("Why it is released all the same", (DossierText(said), DossierText(told)), mark)]
 
 
 def _ledger(facts: DossierFacts) -> DossierSection:

@@ -16,6 +16,7 @@ from coterie.comparison.grid import Cell
 from coterie.evaluation import all_measures
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
+from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.publication.release import Release
 from coterie.report.charts import RiskPoint
@@ -48,7 +49,7 @@ def risk_points(
     inside, others = hold_back(data, comparison.grid.seed, comparison.schema)
     attacked = [entry for entry in best if entry.cell in examples]
     for done, entry in enumerate(attacked, 1):
-        synthetic, apart = is_synthetic(entry.cell.method), entry.cell.k <= inside.num_rows
+        recipe, apart = get_method(entry.cell.method), entry.cell.k <= inside.num_rows
         apart = apart and others.num_rows >= FEWEST_TRIALS
         audit = audit_release(
             inside if apart else data,
@@ -59,8 +60,8 @@ def risk_points(
             ).table,
             comparison.schema,
             control=others if apart else None,
-            in_order=not synthetic,
-            synthetic=synthetic,
+            in_order=not recipe.synthetic,
+            method=recipe,
             seconds=seconds / len(examples),
             seed=comparison.grid.seed,
         )

@@ -89,16 +89,21 @@ not_applicable : optional
         """Dates and timestamps are spelled alike; the type says which one a bound is."""
         if not isinstance(content, dict) or content.get("type") not in ("date", "timestamp"):
             return with_codes(content)
-        timestamp, domain = content["type"] == "timestamp", content.get("domain")
-        if isinstance(domain, Mapping):
-            typed = {
-                side: typed_bound(domain[side], timestamp=timestamp)
-                for side in ("lower", "upper")
-                if domain.get(side) is not None
-            }
-            content = {**content, "domain": {**domain, **typed}}
+        timestamp = content["type"] == "timestamp"
+
+        def typed(value: Any) -> Any:
+            if isinstance(value, list | tuple):
+                return [typed(edge) for edge in value]
+            return None if value is None else typed_bound(value, timestamp=timestamp)
+
+        for entry, sides in (("domain", ("lower", "upper")), ("recode", ("top", "bottom", "bands"))):
+            if isinstance(found := content.get(entry), Mapping):
+                content = {
+                    **content,
+                    entry: {**found, **{side: typed(found[side]) for side in sides if side in found}},
+                }
         if content.get("impute") is not None:
-            content = {**content, "impute": as_number(typed_bound(content["impute"], timestamp=timestamp))}
+            content = {**content, "impute": as_number(typed(content["impute"]))}
         return content
 
     @model_validator(mode="after")
@@ -177,11 +182,6 @@ not_applicable : optional
             every = len(self.categories.leaks) == len(self.categories.labels or ("",))
             return f"{'labels' if every else 'some labels'} of {self.name}"
         return ""
-
-    @property
-    def domain_from_data(self) -> bool:
-        """Whether any part of what should be public knowledge was taken from the data, without a reason."""
-        return bool(self.from_data)
 
     @property
     def stated(self) -> list[str]:

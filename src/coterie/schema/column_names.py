@@ -19,7 +19,7 @@ def check_names(names: Iterable[object]) -> None:
         if not name:
             raise DataError(
                 f"Column {position} has no name.",
-                "Name every column (in a CSV file: in its first line; row numbers need a name too).",
+                "Name every column in the first line of the file or sheet, with no title above it (row numbers too).",
             )
     twice = [name for name, count in Counter(listed).items() if count > 1]
     if twice:

@@ -185,23 +185,18 @@ def _rules(content: object) -> tuple[str, ...]:
 
 
 def schema_document(schema: Schema) -> dict[str, Any]:
-    attributes = {attribute.name: _plain(attribute) for attribute in schema.attributes}
-    dialect = schema.dialect.model_dump(exclude_defaults=True)
-    document: dict[str, Any] = {
+    unit, totals, parameters = schema.unit, schema.totals, schema.parameters
+    document = {
         "coterie_schema": SCHEMA_VERSION,
-        **({"dialect": dialect} if dialect else {}),
-        **(
-            {}
-            if schema.unit is None
-            else {"unit": schema.unit.model_dump(mode="json", exclude_defaults=True)}
-        ),
-        **({} if schema.totals is None else {_TOTALS: schema.totals.document()}),
-        "attributes": attributes,
-        **({"rules": list(schema.rules)} if schema.rules else {}),
+        "dialect": schema.dialect.model_dump(exclude_defaults=True),
+        "unit": unit and unit.model_dump(mode="json", exclude_defaults=True),
+        _TOTALS: totals and totals.document(),
+        "attributes": {attribute.name: _plain(attribute) for attribute in schema.attributes},
+        "rules": list(schema.rules),
+        # At the end: the studio's results do not depend on it.
+        "parameters": parameters and parameters.model_dump(mode="json", exclude_none=True),
     }
-    if schema.parameters is not None:  # at the end: the studio's results do not depend on it
-        document["parameters"] = schema.parameters.model_dump(mode="json", exclude_none=True)
-    return document
+    return {entry: content for entry, content in document.items() if content}
 
 
 def schema_text(schema: Schema) -> str:

@@ -277,14 +277,9 @@ def _numbers(column: pa.ChunkedArray, guess: Guess) -> pa.ChunkedArray:
             column = trimmed.filter(pc.invert(pc.is_in(trimmed, marks))).cast(pa.float64())
         except pa.ArrowInvalid:  # somebody said that they are numbers
             return pa.chunked_array([], pa.float64())
-    return _without_codes(column, guess.marks) if guess.marks else column
-
-
-def _without_codes(column: pa.ChunkedArray, marks: tuple[str, ...]) -> pa.ChunkedArray:
-    """Numbers without those that mean 'missing'."""
     present = column.drop_null()
     values = np.asarray(present.cast(pa.float64(), safe=False).to_numpy())
-    return present.filter(pa.array(~marked(values, marks)))
+    return present.filter(pa.array(~marked(values, guess.marks)))
 
 
 def _domain(column: pa.ChunkedArray, guess: Guess, factor: Fraction | None, role: str) -> str:

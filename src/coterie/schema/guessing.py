@@ -6,7 +6,7 @@ reads its cells. Codes proposed as missing come from lists that anybody knows (9
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 from typing import Any
 
@@ -126,44 +126,37 @@ def _number_guess(
     whole: bool,
 ) -> Guess:
     plain = AttributeType.INTEGER if whole else AttributeType.CONTINUOUS
+    usual = Guess(plain, marks=marks, words=variable.value_labels)
     rows = int(counts.sum())
     if not rows:
-        return Guess(plain, marks=marks, words=variable.value_labels, notes=("No cell holds an answer.",))
+        return replace(usual, notes=("No cell holds an answer.",))
     means_missing = marked_by(marks)
     labels = {code: text for code, text in variable.value_labels.items() if not means_missing(code)}
     if len(distinct) == 1:
-        return Guess(
-            plain,
-            marks=marks,
-            words=variable.value_labels,
-            notes=("Every row holds the same number; consider dropping it.",),
-        )
-    if whole and labels:
-        listed = _listed(labels, distinct, marks)
-        if listed is not None:
-            ordered = (
-                variable.measure == "ordinal"
-                or words_of.is_scale(list(labels.values()))
-                or len(listed) > len(labels)
-            )
-            kind = AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL
-            return Guess(kind, marks=marks, labels=listed, words=variable.value_labels)
+        return replace(usual, notes=("Every row holds the same number; consider dropping it.",))
+    if labels and (listed := _listed(labels, distinct, marks)) is not None:
+        scale = words_of.is_scale(list(labels.values())) or len(listed) > len(labels)
+        return replace(usual, type=_listed_type(variable.measure == "ordinal" or scale), labels=listed)
     if words_of.is_weight(words, variable.label) and distinct[0] >= 0 and not _of_bodies(distinct, counts):
-        return Guess(plain, marks=marks, suggestion="weight")
+        return replace(usual, suggestion="weight")
     if whole and _are_dates(distinct):
-        return Guess(plain, marks=marks, notes=(_DATE_NOTE,))
+        return replace(usual, notes=(_DATE_NOTE,))
     if whole and (dropped := _number_of_a_person(words, variable.label, distinct, rows)) is not None:
         return dropped
-    quantity = words_of.is_quantity(words, variable.label)
-    if whole and not quantity and _are_codes(words, variable, distinct, counts):
-        marked = words_of.names(words, words_of.MARK_NOTE) or variable.measure == "ordinal"
-        kind = AttributeType.ORDINAL if marked else AttributeType.CATEGORICAL
+    if (
+        whole
+        and not words_of.is_quantity(words, variable.label)
+        and _are_codes(words, variable, distinct, counts)
+    ):
+        ordered = words_of.names(words, words_of.MARK_NOTE) or variable.measure == "ordinal"
         found = tuple(str(int(value)) for value in distinct)
         notes = (_UNNAMED,) if labels else ()
-        return Guess(
-            kind, marks=marks, labels=tuple(labels), words=variable.value_labels, found=found, notes=notes
-        )
-    return Guess(plain, marks=marks, words=variable.value_labels)
+        return replace(usual, type=_listed_type(ordered), labels=tuple(labels), found=found, notes=notes)
+    return usual
+
+
+def _listed_type(ordered: bool) -> AttributeType:
+    return AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL
 
 
 def _are_dates(distinct: Any) -> bool:
@@ -191,7 +184,9 @@ def _listed(labels: dict[str, str], distinct: Any, marks: tuple[str, ...]) -> tu
         return tuple(labels) if len(labels) > 1 else None
     # Only the ends of a scale have words: 0 = not at all, 10 = completely.
     lower, upper = min(codes), max(codes)
-    inside = lower <= distinct[0] and distinct[-1] <= upper
+    inside = (
+        lower <= distinct[0] and distinct[-1] <= upper and _all_whole(np.array([lower, *distinct, upper]))
+    )
     if inside and len(codes) > 1 and upper - lower <= 10:
         return tuple(filterfalse(marked_by(marks), map(str, range(int(lower), int(upper) + 1))))
     return None
@@ -246,22 +241,16 @@ def _texts(words: tuple[str, ...], column: pa.ChunkedArray, variable: Variable) 
     trimmed = trimmed.filter(pc.not_equal(trimmed, pa.scalar("", trimmed.type)))
     rows = len(trimmed)
     if variable.labels:
-        gaps = tuple(label for label in variable.labels if words_of.means_missing(label))
-        labels = tuple(label for label in variable.labels if label not in gaps)
+        absent = tuple(filter(words_of.means_missing, variable.labels))
+        labels = tuple(label for label in variable.labels if label not in absent)
         ordered = variable.measure == "ordinal" or words_of.is_scale(labels)
-        return Guess(
-            AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=gaps, labels=labels
-        )
+        return Guess(_listed_type(ordered), marks=absent, labels=labels)
     if not rows:
         return Guess(AttributeType.CATEGORICAL, notes=("Every cell is empty; consider dropping it.",))
     counted = pc.value_counts(trimmed)
     texts = counted.field("values")
     often = np.asarray(counted.field("counts").to_numpy())
-    gaps = (
-        tuple(sorted(text for text in texts.to_pylist() if words_of.is_gap(text)))
-        if len(texts) <= 10_000
-        else ()
-    )
+    gaps = sorted(texts.filter(words_of.are_gaps(texts)).to_pylist())
     told = tuple(code for code, text in variable.value_labels.items() if words_of.means_missing(text))
     marks = tuple(dict.fromkeys((*variable.missing, *told, *gaps)))
     kept = pc.invert(pc.is_in(texts, pa.array(marks, texts.type)))
@@ -335,9 +324,7 @@ def _labels(words: tuple[str, ...], texts: pa.Array, often: Any, marks: tuple[st
     if few or classified or coded:
         found = tuple(sorted(texts.to_pylist()))
         ordered = words_of.is_scale(found) and number <= _FEW
-        return Guess(
-            AttributeType.ORDINAL if ordered else AttributeType.CATEGORICAL, marks=marks, found=found
-        )
+        return Guess(_listed_type(ordered), marks=marks, found=found)
     if length > _LONG_TEXT:
         return Guess(None, notes=("Free text, which may name people: dropped.",))
     return Guess(None, notes=("Text that differs from row to row: dropped unless you change this.",))

@@ -12,14 +12,13 @@ know nothing else. `in_file` is the attribute as the file has it: only who reads
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, PlainSerializer, PrivateAttr, model_validator
 
 from coterie.errors import enumerated
 from coterie.schema.codebook import Codebook, pairs_of
-from coterie.schema.domain import AttributeType, Frozen, as_number, typed_bound
+from coterie.schema.domain import AttributeType, Frozen, as_number
 from coterie.schema.recoded import MOMENTS, after, shown
 
 if TYPE_CHECKING:
@@ -86,22 +85,14 @@ class Recoding(Frozen):
     def written(self, kind: AttributeType) -> dict[str, Any]:
         """As a schema file has it: whole numbers without a point, moments as such."""
 
-        def plain(value: float) -> object:
+        def plain(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return [plain(edge) for edge in value]
+            if not isinstance(value, float):
+                return value
             return shown(value, kind) if kind in MOMENTS else int(value) if value == int(value) else value
 
-        entries: dict[str, Any] = {
-            "top": self.top,
-            "bottom": self.bottom,
-            "round_to": self.round_to,
-            "bands": None if self.bands is None else [plain(edge) for edge in self.bands],
-            "labels": None if self.labels is None else dict(self.labels),
-            "level": self.level,
-        }
-        return {
-            name: plain(value) if isinstance(value, float) else value
-            for name, value in entries.items()
-            if value is not None
-        }
+        return {name: plain(value) for name, value in self.model_dump(exclude_none=True).items()}
 
     def in_words(self, kind: AttributeType, *, labels_public: bool = True) -> str:
         """What is done, for a certificate; `kind` is the type in the file. Nothing here comes from the data."""
@@ -132,22 +123,6 @@ class Recodable(Codebook):
 
     recode: Recoding | None = None
     _in_file: Any = PrivateAttr(default=None)  # the attribute before recoding, where it was applied
-
-    @model_validator(mode="before")
-    @classmethod
-    def _typed_limits(cls, content: Any) -> Any:
-        """A limit of a date is a date, that of a timestamp a timestamp."""
-        recode = content.get("recode") if isinstance(content, dict) else None
-        if not isinstance(recode, Mapping) or content.get("type") not in ("date", "timestamp"):
-            return content
-        timestamp = content["type"] == "timestamp"
-        typed = dict(recode)
-        for entry in ("top", "bottom"):
-            if typed.get(entry) is not None:
-                typed[entry] = typed_bound(typed[entry], timestamp=timestamp)
-        if isinstance(typed.get("bands"), list | tuple):
-            typed["bands"] = [typed_bound(edge, timestamp=timestamp) for edge in typed["bands"]]
-        return {**content, "recode": typed}
 
     @property
     def is_recoded(self) -> bool:

@@ -22,23 +22,22 @@ IDENTIFIER = _set(
     "seqn sequ idperson idind studentid patientid matrikel"
 )
 HOUSEHOLD = _set(
-    "household households hh hhid hhnr hhno hhnum hid hserial haushalt haushaltid hhseq menage foyer hogar family familyid "
+    "household households hh hid hserial hhseq haushalt huishouden menage foyer logement hogar vivienda famiglia family "
     "dwelling"
 )
-UNIT = HOUSEHOLD | _set(
-    "cluster psu firm firmid company enterprise employer school schoolid class classid patient patientid"
-)
+UNIT = HOUSEHOLD | _set("cluster psu firm company enterprise employer school sch class patient")
 WEIGHT = _set(
     "weight weights wgt wgts wt wght weigth weighting pweight dweight aweight pspwght pweigt hhweight perweight hhwt perwt "
-    "fnlwgt afnlwgt gewicht poids peso pond ponderation ponderacion expansion grossing fweight svywt coeff"
+    "gewicht poids peso pond ponderation ponderacion pondera expansion elevacion grossing fweight coef coeff extrapolation "
+    "redressement hochrechnung vikt waga vaegt"
 )
-_WEIGHT = re.compile(r"wg?t[a-z0-9]*$")
+_WEIGHT = re.compile(r"(.*wgt|wt)[a-z0-9]*|.{2,}wt[0-9]*")
 _NUMBERED = ("id", "no", "nr", "num", "number", "code", "key", "serial", "seq", "ident", "identification")
 _QUANTITY_LABEL = re.compile(
     r"(age\b|number of|how many|how much|years? of|hours|minutes|total|amount|monthly|weekly|net |gross )",
     re.IGNORECASE,
 )
-_COUNT = ("n", "num", "no", "nr", "anz", "nb")
+_COUNT = ("n", "num", "no", "nr", "anz", "nb", "antal", "aantal", "numero", "nombre", "liczba")
 _BODY = _set("kg kilo kilos lb lbs pound pounds body birth bmi gram grams g koerper")
 # What is counted or measured: a number, however few of them occur.
 QUANTITY = _set(
@@ -53,31 +52,25 @@ CODE = _set(
     "code codes isco isco08 nace isic nuts lau region reg country cntry state county district municipality commune canton "
     "department dept postcode postal zip plz icd icd10 atc drg ward clinic occupation occ industry sector ind branch "
     "nationality citizenship birthplace cob language religion ethnicity race isced field subject course diagnosis diag type "
-    "status sex gender geschlecht land kreis gemeinde beruf station"
+    "status sex gender geschlecht land kreis gemeinde beruf station stratum strata stra"
 )
 MARK_NOTE = _set("mark marks grade grades note grading")
 _CHANGE = _set(
     "change diff difference balance delta growth profit gain loss temperature latitude longitude lat lon"
 )
-# Texts that mean 'missing' wherever they stand among other cells.
-GAPS = _set(
-    "? ?? - -- --- . .. n/a na n.a. nan null (missing) missing #n/a unknown refused k.a. k.a n/k n.s. n.r. s/d dk dk/na"
-) | {
-    "not stated",
-    "not available",
-    "no answer",
-    "don't know",
-    "dont know",
-    "keine angabe",
-    "not applicable",
-    "no data",
-}
-_MISSING_WORDS = re.compile(
-    r"refus|don.?t\s+know|do not know|no\s+answer|not\s+applicable|not\s+ascertained|\bn/?a\b|missing|not\s+stated|"
-    r"inapplicable|no\s+response|non.?response|unknown|not\s+available|not\s+known|can.?t\s+say|prefer\s+not|keine\s+angabe|"
-    r"wei(?:ß|ss)\s+nicht|verweigert|trifft\s+nicht\s+zu|sans\s+r[ée]ponse|ne\s+sait\s+pas|no\s+sabe|no\s+contesta|"
-    r"not\s+asked|not\s+reported|undetermined|implausible|not\s+in\s+universe|skip",
-    re.IGNORECASE,
+# Words that mean 'missing': in the label of a code anywhere, of a text alone.
+_MISSING_WORDS = (
+    r"refus(?:ed|al)?|don.?t\s+know|do not know|no\s+answer|no\s+data|not\s+applicable|not\s+ascertained|\bn/?a\b|missing|"
+    r"not\s+stated|inapplicable|no\s+response|non.?response|unknown|not\s+available|not\s+known|can.?t\s+say|prefer\s+not|"
+    r"not\s+asked|not\s+reported|undetermined|implausible|not\s+in\s+universe|skip|keine\s+(?:angabe|antwort)|"
+    r"wei(?:ß|ss)\s+nicht|verweigert|trifft\s+nicht\s+zu|weet\s+niet|geen\s+antwoord|vet\s+(?:ej|inte)|ved\s+ikke|"
+    r"uppgift\s+saknas|sans\s+r[ée]ponse|ne\s+sait\s+pas|no\s+sabe|no\s+contesta|no\s+responde|n[ãa]o\s+sabe|"
+    r"non\s+(?:s[ao]|risponde|disponibile)\b|rifiut|nie\s+wiem|brak\s+danych|ei\s+tietoa"
+)
+_MISSING = re.compile(_MISSING_WORDS, re.IGNORECASE)
+_GAP = (
+    rf"(?i)^\s*(?:{_MISSING_WORDS}|\?\??|-{{1,3}}|\.|n\.[ars]\.|#n/a|nan|null|\(missing\)|k\.? ?a\.?|[kn]/k|s/d|dk|dk/na|"
+    r"ns/?nc|nsp)\s*$"
 )
 # Words of which an ordered scale is made.
 _SCALE = re.compile(
@@ -86,7 +79,11 @@ _SCALE = re.compile(
     r"extremely|important|likely|\bless\b|\bmore\b|\bfewer\b|under|over|up to|at least|or more|and more|"
     r"primary|secondary|tertiary|bachelor|master|doctor|daily|weekly|monthly|every day|"
     r"occasional|a few|most|times|once|twice|"
-    r"\bnone\b|\bsome\b|\ball\b|\bmild\b|\bmoderate\b|\bsevere\b|trifft|stimme|selten|manchmal|immer|nie\b|sehr|gut|schlecht|"
+    r"\bnone\b|\bsome\b|\ball\b|\bmild\b|\bmoderate\b|\bsevere\b|\bfairly\b|\brather\b|\bslightly\b|a bit|hardly|"
+    r"trifft|stimme|selten|manchmal|immer|nie\b|sehr|gut|schlecht|ziemlich|eher|kaum|"
+    r"\btrès\b|\bassez\b|\bpeu\b|\bbon(?:ne)?\b|mauvais|moyen|jamais|parfois|souvent|toujours|primaire|secondaire|supérieur|"
+    r"mycket|ganska|\binte\b|\bmolto\b|abbastanza|\bbene\b|elementare|superiore|inferiore|heel|tamelijk|bardzo|raczej|"
+    r"\bmuy\b|\bpoco\b|bastante|\bbuen[oa]?\b|\bmal[oa]?\b|\bregular\b|nunca|siempre|primari|secundari|"
     r"^[<>≤≥]|[0-9]\s*(?:-|–|to|bis)\s*[0-9]",
     re.IGNORECASE,
 )
@@ -116,7 +113,7 @@ def is_quantity(words: Sequence[str], label: str = "") -> bool:
 
 def is_weight(words: Sequence[str], label: str = "") -> bool:
     said = "weight" in parts(label) or "weighting" in parts(label)
-    named = said or names(words, WEIGHT) or any(map(_WEIGHT.match, words))
+    named = said or names(words, WEIGHT) or any(map(_WEIGHT.fullmatch, words))
     return named and not names((*words, *parts(label)), _BODY)
 
 
@@ -139,8 +136,13 @@ def _is_unit(words: Sequence[str]) -> bool:
     if not words or words[0] in _COUNT or words[0] in ("number", "size"):
         return False
     last = words[-1]
-    whole = last.rstrip("0123456789") in UNIT or any(last == unit + end for unit in UNIT for end in _NUMBERED)
+    whole = last.rstrip("0123456789") in UNIT or any(_numbers(last, unit) for unit in UNIT)
     return whole or (last in _NUMBERED and not UNIT.isdisjoint(words[:-1]))
+
+
+def _numbers(word: str, unit: str) -> bool:
+    """hhnr, schoolid, idhogar; cntschid too."""
+    return word in (*(unit + end for end in _NUMBERED), "id" + unit) or word.endswith(unit + "id")
 
 
 def is_change(words: Sequence[str]) -> bool:
@@ -149,16 +151,12 @@ def is_change(words: Sequence[str]) -> bool:
 
 def means_missing(label: str) -> bool:
     """Whether a value label says that there is no answer."""
-    return bool(_MISSING_WORDS.search(label)) or label.strip().casefold() in GAPS
+    return bool(_MISSING.search(label) or re.search(_GAP, label))
 
 
 def are_gaps(texts: pa.Array | pa.ChunkedArray) -> Any:
     """Which of the texts mean 'missing' wherever they stand."""
-    return pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), pa.array(sorted(GAPS), texts.type))
-
-
-def is_gap(text: str) -> bool:
-    return text.strip().casefold() in GAPS
+    return pc.match_substring_regex(texts, _GAP)
 
 
 def is_scale(labels: Sequence[str]) -> bool:

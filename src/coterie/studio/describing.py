@@ -178,14 +178,7 @@ def attribute_of(row: AttributeForm) -> Attribute:
         content["categories"] = _categories(row)
     if row.ranged:
         content["outside"] = row.outside
-    for entry, text in (
-        ("unit", row.unit),
-        ("weight", row.weight),
-        ("label", row.label),
-        ("format", row.format),
-    ):
-        if text:
-            content[entry] = text
+    content |= {name: text for name in ("unit", "weight", "label", "format") if (text := getattr(row, name))}
     if row.decimals and row.type == AttributeType.CONTINUOUS:
         if not row.decimals.isdigit() or not row.decimals.isascii():
             raise SchemaError(f"Attribute '{row.name}': decimals is not a whole number.", "Write 0 to 15.")

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from coterie.promise.loss import LossModel
+from coterie.promise.loss import LossModel, NeighbourRelation
 from coterie.publication.ledger import Balance, Entry, Ledger, Purpose, ReleaseState, Terms
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import brief, readable
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.project import PastRelease, Project
@@ -19,6 +20,14 @@ MEANING = {
     ReleaseState.LOST: "charged, its files are gone",
     ReleaseState.ABANDONED: "given back: nothing was published",
 }
+
+
+def account_of(schema: Schema) -> dict[str, Any]:
+    """Whom an account counts that is made for this table: the schema's unit, or single rows."""
+    if schema.unit is None or not schema.unit.column.isidentifier():  # what no account can be named by
+        return {}
+    unit = {"unit": schema.unit.column, "rows_per_unit": schema.unit.at_most}
+    return {"relation": NeighbourRelation.EXCHANGE, **unit}
 
 
 def accounts(ledger: Path) -> list[dict[str, Any]]:

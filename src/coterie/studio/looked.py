@@ -58,8 +58,8 @@ def looked(found: dict[str, Any], schema: Schema) -> dict[str, Any]:
     if related:
         pairs = [
             {"names": (one, other), "before": before, "after": after, "change": after - before}
-            | {"word": relation_word(after - before)}
-            for one, other, before, after in related["pairs"]
+            | {"word": relation_word(after - before), "number": place if place <= _WORST else ""}
+            for place, (one, other, before, after) in enumerate(related["pairs"], 1)
         ]
     return {
         "columns": told,
@@ -155,6 +155,13 @@ def _relations(found: dict[str, Any] | None) -> list[charts.Figure]:
     if found is None:
         return []
     names, before, after = found["names"], found["before"], found["after"]
+    places = {name: place for place, name in enumerate(names)}
+    worst = [(one, other) for one, other, *_ in found["pairs"][:_WORST]]
+    numbered = {
+        (places[one], places[other]): number
+        for number, (one, other) in enumerate(worst, 1)
+        if one in places and other in places
+    }
     change = [
         [b - a for a, b in zip(one, other, strict=True)] for one, other in zip(before, after, strict=True)
     ]
@@ -164,7 +171,7 @@ def _relations(found: dict[str, Any] | None) -> list[charts.Figure]:
         charts.relation_matrix("Before", names, before, most=most),
         charts.relation_matrix("After", names, after, most=most),
         charts.correlation_matrix(
-            "Change", names, change, reach=reach, note="Orange is weaker, purple stronger."
+            "Change", names, change, reach=reach, note="Orange is weaker, purple stronger.", numbered=numbered
         ),
     ]
 

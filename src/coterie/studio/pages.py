@@ -56,6 +56,15 @@ def _said(promise: Any) -> str:
     return str(found["label"]).removeprefix(f"{found['status']}; ")
 
 
+def _grouped(notes: Iterable[str]) -> list[str]:
+    """`age: public because …` of many columns as one sentence for all that have the same reason."""
+    others, reasons = [], dict[str, list[str]]()
+    for note in notes:
+        name, because, reason = note.partition(": public because ")
+        reasons.setdefault(reason, []).append(name) if because else others.append(note)
+    return [*others, *(f"{', '.join(names)}: public because {reason}" for reason, names in reasons.items())]
+
+
 STATIC = Path(__file__).parent / "static"
 _pages = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -70,6 +79,7 @@ _pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
 _pages.filters["number"] = number
 _pages.filters["said"] = _said
 _pages.filters["beside"] = beside_in_words
+_pages.filters["grouped"] = _grouped
 _pages.filters["thousands"] = lambda count: f"{count:,}"
 
 

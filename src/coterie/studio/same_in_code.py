@@ -25,12 +25,9 @@ def source_of(project: Project) -> tuple[str, list[str]]:
 
 def choice_options(choice: Choice) -> list[str]:
     words = ["--method", choice.method]
-    if choice.epsilon:
-        words += ["--epsilon", choice.epsilon]
-    if choice.delta:
-        words += ["--delta", choice.delta]
-    if choice.k is not None:
-        words += ["--k", str(choice.k)]
+    for name in ("epsilon", "delta", "k"):
+        if value := getattr(choice, name):
+            words += [f"--{name}", str(value)]
     if choice.grouping != "equal":
         words += ["--grouping", choice.grouping]
     if _says_order(choice):
@@ -47,15 +44,8 @@ def _says_order(choice: Choice) -> bool:
 
 def arguments(choice: Choice) -> str:
     """The arguments of protect() that differ from their defaults."""
-    usual = {
-        "grouping": "equal",
-        "shuffle": choice.shuffle,
-        "clip": True,
-        "k": None,
-        "epsilon": "",
-        "delta": "",
-    }
-    usual |= {"shuffle": None} if _says_order(choice) else {}
+    usual = {"grouping": "equal", "clip": True, "k": None, "epsilon": "", "delta": ""}
+    usual["shuffle"] = None if _says_order(choice) else choice.shuffle
     given = {name: value for name, value in choice.model_dump().items() if usual.get(name) != value}
     return ", ".join(f"{name}={value!r}" for name, value in given.items())
 
@@ -121,9 +111,7 @@ def wrapped(words: list[str]) -> str:
 
 def recommend_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, str]]:
     """What the page Recommend does at one ε. The number of records is enough: no value is looked at."""
-    source, named = source_of(project)
-    words = ["coterie", "recommend", source, *named, "--schema", str(project.schema_path)]
-    words += ["--purpose", asked["purpose"], "--epsilon", asked["epsilon"]]
+    words = [*described(project, "recommend"), "--purpose", asked["purpose"], "--epsilon", asked["epsilon"]]
     words += ["--records", str(asked["records"]), *(["--pure"] if asked["pure"] else [])]
     words += ["--unit-size", f"{asked['unit_size']:g}"] if "unit_size" in asked else []
     given = "".join(f", {name}={asked[name]!r}" for name in ("records", "unit_size", "pure") if name in asked)
@@ -145,11 +133,15 @@ def protect_lines(project: Project, choice: Choice) -> list[tuple[str, str]]:
     return ways(wrapped([*protect_words(project, choice), "--output", "released.csv"]), python)
 
 
+def described(project: Project, command: str) -> list[str]:
+    """The command on the table and its description."""
+    source, named = source_of(project)
+    return ["coterie", command, source, *named, "--schema", str(project.schema_path)]
+
+
 def protect_words(project: Project, choice: Choice) -> list[str]:
     """`coterie protect` with this choice; where to, and with which noise, comes behind."""
-    source, named = source_of(project)
-    words = ["coterie", "protect", source, *named, "--schema", str(project.schema_path)]
-    return [*words, *choice_options(choice)]
+    return [*described(project, "protect"), *choice_options(choice)]
 
 
 # The preview and the comparison as commands and Python lines.
@@ -157,18 +149,10 @@ def protect_words(project: Project, choice: Choice) -> list[str]:
 
 def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str, str]]:
     """The command looks at all rows; Python also at the very sample of the page."""
-    source, named = source_of(project)
     unshuffled = choice.model_copy(update={"shuffle": False})
     made = [*protect_words(project, unshuffled), "--seed", str(SEED), "--output", "preview.parquet"]
-    evaluated = [
-        "coterie",
-        "evaluate",
-        source,
-        "preview.parquet",
-        *named,
-        "--schema",
-        str(project.schema_path),
-    ]
+    evaluated = described(project, "evaluate")
+    evaluated.insert(3, "preview.parquet")
     command = wrapped(made) + "\n" + wrapped(evaluated)
     python = [
         "import coterie",
@@ -185,8 +169,8 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
 
 def comparison_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, str]]:
     source, named = source_of(project)
-    words = ["coterie", "compare", source, *named, "--schema", str(project.schema_path)]
-    words += ["--methods", ",".join(asked["methods"]), "--epsilon", ",".join(asked["epsilons"])]
+    words = [*described(project, "compare"), "--methods", ",".join(asked["methods"])]
+    words += ["--epsilon", ",".join(asked["epsilons"])]
     if asked["ks"]:
         words += ["--k", ",".join(map(str, asked["ks"]))]
     if asked["synthetic"]:
@@ -214,11 +198,9 @@ PREVIEW = "preview.arrow"
 
 def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]:
     """`made`: the parameters of the job. The command attacks a preview of all rows, Python the very same sample."""
-    source, named = source_of(project)
     schema, table = reading_lines(project)
     choice = Choice(**made["choice"]).model_copy(update={"shuffle": False})
     entry = project.state.released[made["of"] - 1] if made["of"] else None
-    described = ["--schema", str(project.schema_path)]
     options = ["--known", repr(made["known"]), "--seconds", str(made["seconds"])]
     if made["control"]:
         options += ["--control", made["control"]]
@@ -247,7 +229,8 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
         if entry.choice.shuffle and entry.internal:
             options += ["--order", entry.internal]
             call.append(f"order={entry.internal!r}")
-    audit = ["coterie", "audit", source, released, *named, *described, *options, "--output", "audit"]
+    audit = [*described(project, "audit"), *options, "--output", "audit"]
+    audit.insert(3, released)
     commands.append(wrapped(audit))
     lines.append(f"found = coterie.audit(table, released, schema, {', '.join(call)})")
     lines.append("print(found.verdict)")

@@ -39,6 +39,13 @@ TYPES = {
     "date": "Date",
     "timestamp": "Moment",
 }
+ROLES = {"protect": "Protect", "identifier": "Drop", "keep": "Keep untouched", "weight": "Weight"}
+MISSING = {
+    "error": "stop the release",
+    "own category": "release “missing”",
+    "impute": "put a public value in",
+}
+OUTSIDE = {"error": "stop the release", "clip": "cut to the bound"}
 AUDIENCES = {
     "everybody": Audience("everybody", "1"),
     "researchers": Audience("researchers under contract", "2"),
@@ -95,11 +102,7 @@ GLOSSARY = {
     "lifetime": "The ε that all releases about these people together may never pass. It cannot be changed later.",
     "seeded": "Noise that can be repeated, for looking only. It protects nobody, so a preview must not be published.",
     "sample": "Previews work on a random part of the rows, so that they are quick. The release uses all rows.",
-    "sse": "How far released values lie from the original ones, squared and averaged, in units of each attribute's "
-    "variance. 0: unchanged. 1: as far as replacing every value by the mean.",
     "risk": "What an attacker gets from the release beyond what they would get without it, measured by attacking it.",
-    "correlation": "How two attributes move together, from −1 to 1. A good release keeps it.",
-    "audit": "Attacks on the release, each with what luck alone would give and a 95 % interval.",
     "odds": "How sure an attacker can become of a fact about one person, at most, whatever else they know.",
     "clip": "Noise can push a number beyond what is possible, such as an age of −3. Cutting it to the public bound tells "
     "nobody anything; without it, released values may lie outside.",

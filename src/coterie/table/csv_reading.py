@@ -107,10 +107,7 @@ def _arrow_type(attribute: Attribute | None) -> pa.DataType:
 
 
 def _is_number(attribute: Attribute) -> bool:
-    return attribute.is_protected and attribute.type in (
-        AttributeType.CONTINUOUS,
-        AttributeType.INTEGER,
-    )
+    return attribute.is_protected and attribute.type.has_zero
 
 
 def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
@@ -244,7 +241,7 @@ def _content(path: Path, dialect: Dialect) -> Content:
         )
     if not start.removeprefix(_UTF8_MARK).strip():
         raise DataError(f"{path} is empty.", "Give a file with a header line and at least one row.")
-    return content
+    return content if _holds(content, b"\n") else bytes(content[:]) + b"\n"  # a header alone
 
 
 def _holds(content: Content, mark: bytes) -> bool:

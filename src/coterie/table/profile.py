@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -32,8 +33,8 @@ class ColumnProfile:
         return asdict(self)
 
 
-def profile_column(column: pa.ChunkedArray) -> ColumnProfile:
-    """Of any type, in a few passes over it."""
+def profile_column(column: pa.ChunkedArray, labels: Mapping[str, str] | None = None) -> ColumnProfile:
+    """Of any type, in a few passes over it. `labels`: of codes, in words."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind, filled = column.type, len(column) - column.null_count
@@ -51,7 +52,7 @@ def profile_column(column: pa.ChunkedArray) -> ColumnProfile:
             else "No two alike: looks like an id"
         )
     if numeric:
-        counts, words, codes = _numbers(column.drop_null(), distinct)
+        counts, words, codes = _numbers(column.drop_null(), distinct, labels or {})
         flags += codes
     elif distinct <= max(_FEW, 200):
         counts, words = _values(column.drop_null(), filled)
@@ -73,7 +74,9 @@ def _values(column: pa.ChunkedArray, filled: int) -> tuple[tuple[int, ...], str]
     return tuple(one["counts"] for one in found[:BINS]), words
 
 
-def _numbers(column: pa.ChunkedArray, distinct: int) -> tuple[tuple[int, ...], str, list[str]]:
+def _numbers(
+    column: pa.ChunkedArray, distinct: int, labels: Mapping[str, str]
+) -> tuple[tuple[int, ...], str, list[str]]:
     values = column.cast(pa.float64(), safe=False).to_numpy()
     values = values[np.isfinite(values)]
     if not len(values):
@@ -99,6 +102,10 @@ def _numbers(column: pa.ChunkedArray, distinct: int) -> tuple[tuple[int, ...], s
     marks = special_codes(found, counts, (), Variable(), whole=bool((found == np.rint(found)).all()))
     rows = {str(int(value)): int(count) for value, count in zip(found, counts, strict=True)}
     flags = [f"Code {mark} in {rows[mark]:,} rows: “not stated”?" for mark in marks]
+    if labels:
+        most = int(np.argmax(counts))
+        usual = labels.get(f"{found[most]:.0f}", f"{found[most]:g}")
+        words = f"{usual[:24]} {100 * counts[most] / counts.sum():.0f} %"
     return tuple(int(n) for n in counts), words, flags
 
 

@@ -81,6 +81,8 @@ def has_tables(path: Path) -> bool:
 
 def ending_problem(path: Path) -> str:
     found = ending(path)
+    if found in READERS:
+        return f"'{path.name}' ends in '{found}', which Coterie reads, but does not write."
     return (
         f"'{path.name}' ends in '{found}', which Coterie does not know."
         if found

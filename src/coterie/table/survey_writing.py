@@ -132,6 +132,8 @@ def _stored(
     own = attribute.format if attribute is not None and attribute.format else ""
     if own.startswith("%") is not (kind is _STATA):
         own = ""  # of the other program
+    if is_text(column.type) and _are_numbers(attribute):
+        column = column.cast(pa.float64())
     found = column.type
     if pa.types.is_date(found):
         days = column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
@@ -180,6 +182,16 @@ def _is_small(attribute: Attribute | None) -> bool:
 
 def _is_whole(text: str) -> bool:
     return is_number(text) and float(text).is_integer()
+
+
+def _are_numbers(attribute: Attribute | None) -> bool:
+    """Codes such as 0.5; not 01, whose zero a number would lose. (A kept column stays what it is.)"""
+    if attribute is None or attribute.role is Role.KEEP or attribute.categories is None:
+        return False
+    labels = attribute.categories.labels or ()
+    return bool(labels) and all(
+        is_number(label) and repr(float(label)).removesuffix(".0") == label for label in labels
+    )
 
 
 def _number_format(kind: _Kind, decimals: int) -> str:

@@ -9,17 +9,17 @@ whatever the key is.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.arrays import Whole, Words
 from coterie.schema.attributes import Schema
 from coterie.schema.codebook import canonical_number
-from coterie.schema.unit import Above
+from coterie.schema.unit import Above, PrivacyUnit
 from coterie.table.columns.cells import distinct
 
 KEY_WORDS = 4  # 64-bit words of a key
@@ -31,15 +31,14 @@ def bounded_units(table: pa.Table, schema: Schema, key: Words) -> pa.Table:
     if unit is None:
         return table
     labels, of_row = unit_labels(table, schema)
-    sizes = np.bincount(of_row, minlength=len(labels))
-    if sizes.max(initial=0) <= unit.at_most:
+    left_out = surplus_rows(
+        of_row, unit, key.tobytes(), lambda large: unit_digests([labels[one] for one in large], key.tobytes())
+    )
+    if not len(left_out):
         return table
-    if unit.above is Above.REFUSE:
-        raise DataError(
-            f"A unit of '{unit.column}' has more rows than `at_most` allows.",
-            "Raise `at_most` from public knowledge, or write `above: truncate`: then rows of larger units are left out.",
-        )
-    return table.filter(pa.array(_kept(labels, of_row, sizes, unit.at_most, key.tobytes())))
+    keep = np.ones(len(of_row), dtype=np.bool_)
+    keep[left_out] = False
+    return table.filter(pa.array(keep))
 
 
 def unit_labels(table: pa.Table, schema: Schema) -> tuple[list[str], Whole]:
@@ -68,25 +67,38 @@ def unit_labels(table: pa.Table, schema: Schema) -> tuple[list[str], Whole]:
     return list(numbers), of_row
 
 
-def _kept(labels: list[str], of_row: Whole, sizes: Whole, at_most: int, key: bytes) -> NDArray[np.bool_]:
-    large = np.flatnonzero(sizes > at_most)
+def unit_digests(labels: Iterable[str], key: bytes) -> Words:
+    """Two words for each unit, its pseudonym under this key: together they name it, the first leads its choice of rows."""
+    digests = (
+        hashlib.blake2b(label.encode(), key=key, person=b"coterie units", digest_size=16).digest()
+        for label in labels
+    )
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+
+
+def surplus_rows(of_row: Whole, unit: PrivacyUnit, key: bytes, digests_of: Callable[[Whole], Words]) -> Whole:
+    """Which rows do not count, rising. `of_row` is the unit of each row, in the order of the rows."""
+    sizes = np.bincount(of_row)
+    large = np.flatnonzero(sizes > unit.at_most)
+    if not len(large):
+        return large
+    if unit.above is Above.REFUSE:
+        raise DataError(
+            f"A unit of '{unit.column}' has more rows than `at_most` allows.",
+            "Raise `at_most` from public knowledge, or write `above: truncate`: then rows of larger units are left out.",
+        )
     number = np.full(len(sizes), -1)
     number[large] = np.arange(len(large))
     rows = np.flatnonzero(number[of_row] >= 0)
     rows = rows[np.argsort(of_row[rows], kind="stable")]  # unit after unit, each in its own order
-    unit = number[of_row[rows]]
+    one = number[of_row[rows]]
     starts = np.concatenate([[0], np.cumsum(sizes[large])[:-1]])
-    rank = np.arange(len(rows)) - starts[unit]
-    names = b"".join(
-        hashlib.blake2b(labels[one].encode(), key=key, person=b"coterie units", digest_size=8).digest()
-        for one in large
-    )
+    rank = np.arange(len(rows)) - starts[one]
     blocks = np.empty((len(rows), 2), dtype=">u8")
-    blocks[:, 0] = np.frombuffer(names, dtype=">u8")[unit]
+    blocks[:, 0] = digests_of(large)[one, 0]
     blocks[:, 1] = rank
     encryptor = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()
     chance = np.frombuffer(encryptor.update(blocks.tobytes()), dtype=">u8")[::2].astype(np.uint64)
-    order = np.lexsort((rank, chance, unit))
-    keep = np.ones(len(of_row), dtype=np.bool_)
-    keep[rows[order]] = rank < at_most  # after sorting, place i of a unit has the i-th smallest value
-    return keep
+    order = np.lexsort((rank, chance, one))
+    # After sorting, place i of a unit has the i-th smallest value.
+    return np.sort(rows[order][rank >= unit.at_most])

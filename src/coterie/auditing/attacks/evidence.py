@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from coterie.auditing.attacks import Clock
 from coterie.errors import DataError, SchemaError, counted, nearest
+from coterie.methods.grouping import INDIVIDUAL_RANKING, Grouping
 from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
@@ -89,6 +90,8 @@ class ReleaseEvidence(Repeatable):
     units: Whole | None = None
     published: Whole | None = None
     control_units: Whole | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)  # of the original, as the method groups them
+    grouping: Grouping = INDIVIDUAL_RANKING
 
     def __repr__(self) -> str:
         names = ", ".join(attribute.name for attribute in self.attributes)
@@ -123,6 +126,12 @@ class ReleaseEvidence(Repeatable):
     def other_trials(self) -> int:
         """People of the control group to try it on: one per unit."""
         return self.others if self.control_units is None else len(np.unique(self.control_units))
+
+    def rank_groups(self, attribute: Seen, k: int) -> Whole:
+        """The group of every person, as the method makes them of the original: in the file's order where values tie."""
+        column = self.columns[attribute.name]
+        labels = self.grouping.prepare(list(self.columns.values()), k)(column).labels
+        return np.asarray(labels, dtype=np.int64)
 
     def targets(self, draws: np.random.Generator, most: int) -> Whole:
         """At most so many people of the release, drawn at random, no two of one unit."""
@@ -258,7 +267,7 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
     if isinstance(original, CategoryColumn):
         # δ over its largest value: a label weighs at most as much as a number does.
         distance = original.distance / (float(original.distance.max()) or 1.0)
-        from_data = attribute.domain_from_data
+        from_data = bool(attribute.from_data)
         return Seen(
             attribute.name, False, *values, 1.0, 0.0, 1.0, distance=distance, bounds_from_data=from_data
         )

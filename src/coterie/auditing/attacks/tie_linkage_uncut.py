@@ -9,11 +9,8 @@ difference.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coterie.auditing.attacks import Outcome, Subject
 from coterie.auditing.attacks.evidence import (
@@ -25,15 +22,10 @@ from coterie.auditing.attacks.evidence import (
     side_by_side,
 )
 from coterie.auditing.attacks.tie_linkage import ATTACK as TIE_LINKAGE
-from coterie.chain.kernel import Grouped
-from coterie.chain.noise.sampler import laplace_scales
-from coterie.chain.noise.seeded import SeededSampler
-from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.publication.protect import protect
 from coterie.schema.attributes import Schema
-from coterie.schema.exact import parse_epsilon, split
-from coterie.table.checked import check
 
 
 def can_be_unclipped(method: str | Method, schema: Schema) -> bool:
@@ -43,43 +35,19 @@ def can_be_unclipped(method: str | Method, schema: Schema) -> bool:
     return recipe.numeric.adds_laplace and not recipe.synthetic and numbers
 
 
-def release_unclipped(
-    table: pa.Table, schema: Schema, *, method: str | Method, epsilon: Fraction, k: int | None, seed: int
-) -> pa.Table:
-    """What protect() does with numbers and a seed, without the cut and the rounding; rows in their order."""
-    recipe = get_method(method)
-    if not can_be_unclipped(method, schema):
-        raise ParameterError(
-            f"Method '{recipe.name}' on these attributes is more than Laplace noise on group values.",
-            "Choose a method that adds Laplace noise, and numeric attributes.",
-        )
-    checked = check(table, schema)
-    size = recipe.check_k(k, checked.records)
-    weights = {attribute.name: attribute.weight for attribute in schema.protected}
-    shares = split(epsilon, weights) if recipe.splits_budget else dict.fromkeys(weights, epsilon)
-    find = recipe.grouping.prepare(list(checked.columns.values()), size)
-    sampler = SeededSampler(seed)
-    columns: dict[str, Any] = dict(checked.kept)
-    for name, column in checked.columns.items():
-        grouped = Grouped.of(column, recipe.mechanism(column), find(column), size)
-        scales = laplace_scales(grouped.sensitivity, shares[name])
-        noisy = sampler.laplace(grouped.centroids.values, scales, name)
-        columns[name] = pa.array(noisy[grouped.clustering.labels])
-    return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})
-
-
 def _run(evidence: MethodEvidence) -> Outcome:
     schema = evidence.schema
     if not can_be_unclipped(evidence.method, schema):
         return ATTACK.not_run("the method does more than put Laplace noise on numbers")
-    released = release_unclipped(
+    released = protect(
         evidence.population,
         schema,
         method=evidence.method,
-        epsilon=parse_epsilon(evidence.epsilon),
+        epsilon=evidence.epsilon,
         k=evidence.k,
         seed=evidence.seed,
-    )
+        clip=False,
+    ).table
     people = read_people(evidence.population, schema)
     seen = side_by_side(people, read_release(released, schema), None, schema)
     draws = evidence.draws(ATTACK.name)

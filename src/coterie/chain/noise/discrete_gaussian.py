@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.chain.noise.exponential import scaled_exp
+from coterie.chain.noise.exponential import LazyUniform
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Flags, Floats, Whole, Words
@@ -169,6 +168,9 @@ class _Words:
         self._used += 1
         return self._sampler.uniform_words(count, f"{self._stream}, words {self._used}")
 
+    def lazy(self, value: int, bits: int) -> LazyUniform:
+        return LazyUniform(value, bits, iter(lambda: int(self.uniform(1)[0]), None))
+
     def sizes(self, count: int, scale: int) -> Whole:
         """⌊-scale·ln U⌋: k or more with probability exp(-k/scale)."""
         words = self.uniform(count)
@@ -200,17 +202,17 @@ class _Words:
         uniform -= chance
         heads = uniform < 0
         for row in np.flatnonzero(np.abs(uniform) <= _MARGIN):
-            heads[row] = _Lazy(self, int(words[row]) >> 1, 63).below(exact(int(row)))
+            heads[row] = self.lazy(int(words[row]) >> 1, 63).below_exp(exact(int(row)))
         return heads, (words & np.uint64(1)).astype(bool)
 
     def _exact_size(self, word: int, scale: int, low: int, high: int) -> int:
         """The largest k with U < exp(-k/scale), expected from `low` to `high`; `word` holds the first 64 bits of U."""
-        uniform = _Lazy(self, word, 64)
-        while uniform.below(Fraction(high + 1, scale)):  # the first 53 bits were all zero
+        uniform = self.lazy(word, 64)
+        while uniform.below_exp(Fraction(high + 1, scale)):  # the first 53 bits were all zero
             low, high = high + 1, 2 * high + 2
         while low < high:
             middle = (low + high + 1) // 2
-            if uniform.below(Fraction(middle, scale)):
+            if uniform.below_exp(Fraction(middle, scale)):
                 low = middle
             else:
                 high = middle - 1
@@ -223,23 +225,3 @@ def _fractions(words: Words) -> Floats:
     found += 0.5
     found *= 2.0**-53
     return found
-
-
-@dataclass
-class _Lazy:
-    """A uniform number of which as many bits are drawn as questions about it need."""
-
-    words: _Words
-    value: int
-    bits: int
-
-    def below(self, exponent: Fraction) -> bool:
-        """U < exp(-exponent)."""
-        while True:
-            edge = scaled_exp(exponent, self.bits)  # off by less than 2
-            if self.value + 1 <= edge - 2:
-                return True
-            if self.value >= edge + 2:
-                return False
-            self.value = self.value << 64 | int(self.words.uniform(1)[0])
-            self.bits += 64

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -132,3 +133,39 @@ def scaled_exp(exponent: Fraction, bits: int) -> int:
     context = Context(prec=bits // 3 + 20)
     gamma = context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
     return int(context.multiply(context.exp(-gamma), Decimal(2**bits)))
+
+
+@dataclass
+class LazyUniform:
+    """A uniform number in [0, 1) of which as many bits are drawn as questions about it need: `value`/2^`bits` and more.
+
+    Known to begin with zeros, it has more bits than were drawn. `more` gives 64 bits at a time.
+    """
+
+    value: int
+    bits: int
+    more: Iterator[int]
+
+    def extend(self) -> None:
+        self.value = self.value << 64 | next(self.more)
+        self.bits += 64
+
+    def below(self, other: LazyUniform) -> bool:
+        while True:
+            bits = max(self.bits, other.bits)
+            mine, its = (number.value << bits - number.bits for number in (self, other))
+            if mine + (1 << bits - self.bits) <= its:
+                return True
+            if its + (1 << bits - other.bits) <= mine:
+                return False
+            min(self, other, key=lambda number: number.bits).extend()
+
+    def below_exp(self, exponent: Fraction) -> bool:
+        """Less than exp(-exponent)."""
+        while True:
+            edge = scaled_exp(exponent, self.bits)  # off by less than 2
+            if self.value + 1 <= edge - 2:
+                return True
+            if self.value >= edge + 2:
+                return False
+            self.extend()

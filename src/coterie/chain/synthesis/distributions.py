@@ -159,8 +159,7 @@ def _most_likely(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
     parts = [part for part in parts if part.reading.deviation < DROWNED * max(n, 1.0)]
     if not parts:
         return np.asarray(chance * n)
-    atoms, place = np.unique(np.column_stack([part.cell_of for part in parts]), axis=0, return_inverse=True)
-    place = place.reshape(-1)
+    atoms, place = _refinement(parts)
     prior = np.maximum(np.bincount(place, weights=chance), _LEAST)
     prior /= prior.sum()
     curved, slope = np.zeros((len(atoms), len(atoms))), np.zeros(len(atoms))
@@ -216,7 +215,7 @@ def _histogram(fine: Whole, cell_of: Whole, cost: Fraction, accountant: Accounta
 
 def _cut(leaf: Whole, grids: Sequence[Whole], level: int, reading: Reading, least: float) -> Whole | None:
     """The partition one level finer where much was found; None where nothing was."""
-    parts = np.unique(np.column_stack([leaf, grids[level + 1]]), axis=0)[:, 0]
+    parts = leaf[np.append(True, (leaf[1:] != leaf[:-1]) | (np.diff(grids[level + 1]) != 0))]
     large = reading.values > max(_CUT_ABOVE * reading.deviation, least)
     large &= np.bincount(parts, minlength=len(large)) > 1  # a single value cannot be cut
     if not large.any():
@@ -249,8 +248,7 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
     parts = [part for part in parts if part.reading.deviation < DROWNED * max(n, 1.0)]
     if not parts:
         return np.asarray(_chance(cells) * n)
-    atoms, place = np.unique(np.column_stack([part.cell_of for part in parts]), axis=0, return_inverse=True)
-    place = place.reshape(-1)
+    atoms, place = _refinement(parts)
     weights = [1 / max(part.reading.deviation, 1e-9) ** 2 for part in parts]
     scale = sum(weights)
     widths: Floats = np.bincount(place, weights=np.maximum(cells.widths, 1e-300)).astype(np.float64)
@@ -273,6 +271,17 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
             break
     inside = np.maximum(cells.widths, 1e-300) / widths[place]
     return np.asarray(estimate[place] * inside)
+
+
+def _refinement(parts: Sequence[Part]) -> tuple[Whole, Whole]:
+    """The atoms that the cells of all parts consist of, by their cell in each part, and the atom of every fine cell."""
+    place = np.zeros(len(parts[0].cell_of), dtype=np.int64)
+    for (
+        part
+    ) in parts:  # one number at a time: cells lie along the domain, and sorting finds them nearly in order
+        pair = place * (int(part.cell_of.max()) + 1) + part.cell_of
+        _, first, place = np.unique(pair, return_index=True, return_inverse=True)
+    return np.column_stack([part.cell_of[first] for part in parts]), place
 
 
 def _start(parts: Sequence[Part], atoms: Whole, n: float, widths: Floats) -> Floats:

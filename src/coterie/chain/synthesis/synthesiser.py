@@ -142,8 +142,8 @@ def synthesise(
     built(0.25)
     price = _price(plan, accountant, len(cells) - 1 if target is not None else 0)
     for number, size in enumerate(plan.rounds):
-        chosen = _chosen(exact_tables, measured, state, plan, size, accountant, number, target)
         model = state.tables()
+        chosen = _chosen(exact_tables, measured, model, plan, size, accountant, number, target, float(n))
         for pair in chosen:
             reading = accountant.noisy_histogram(
                 exact_tables[pair].ravel(), price, f"table {pair[0]}×{pair[1]}"
@@ -201,21 +201,21 @@ def _thinned(pool: _Rows, count: int) -> Codes:
 def _chosen(
     exact: dict[Pair, Whole],
     measured: dict[Pair, Floats],
-    state: _Rows,
+    model: dict[Pair, Floats],
     plan: MeasurementPlan,
     size: int,
     accountant: Accountant,
     number: int,
     target: int | None,
+    n: float,
 ) -> list[Pair]:
     """The next pairs: those of a declared target first and for nothing, then where the rows so far are farthest off."""
     if target is not None and number == 0:
         return [pair for pair in exact if target in pair]
-    noise = min(accountant.deviation(plan.table) * np.sqrt(2 / np.pi), float(state.n))  # public
+    noise = min(accountant.deviation(plan.table) * np.sqrt(2 / np.pi), n)  # public
     open_ = [pair for pair in exact if pair not in measured]
     if plan.choice == 0:
         return open_[:size]
-    model = state.tables()
     scores = {
         pair: int(np.abs(exact[pair] - np.rint(model[pair]).astype(np.int64)).sum())
         - int(noise * exact[pair].size)

@@ -20,8 +20,8 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece, summarise
-from coterie.chain.partition.univariate import individual_ranking
-from coterie.engines.buckets import SAMPLES_PER_BUCKET, Splitters, by_bucket, smallest
+from coterie.chain.partition.univariate import equal_cut, individual_ranking
+from coterie.engines.buckets import SAMPLES_PER_BUCKET, Splitters, by_bucket
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import HeldRows, RowFiles, Scratch
 from coterie.errors import ParameterError
@@ -106,8 +106,7 @@ class ExternalSort:
                 labels = labels[inside]
                 columns = {name: column[inside] for name, column in columns.items()}
             del found
-            sizes = np.full(whole, self.k, dtype=np.int64)
-            sizes[-1] += len(labels) - whole * self.k
+            sizes = equal_cut(len(labels), self.k)
             rows = columns.pop("row").astype(np.int64)
             yield Piece(first, Clustering(labels, sizes, shape), rows, columns)
             first += whole
@@ -238,7 +237,6 @@ def warm_up() -> None:
     clustering = individual_ranking(values, 3)
     summarise(values, clustering, 3)
     by_bucket(*Splitters.of_sample(values[:9], np.arange(9), 2).choose(values[:9], 0))
-    smallest(values[:9], 2)
     KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, DataError, SchemaError
 from coterie.schema.arrays import Codes, Whole
@@ -29,6 +30,7 @@ class StreamedTable:
 
     path: Path
     schema: Schema
+    counts: NDArray[np.uint8] | None = None  # a bit per row of the file: whether it counts. None: all do
 
     def __post_init__(self) -> None:
         if self.path.is_dir():
@@ -56,6 +58,8 @@ class StreamedTable:
 
     @cached_property
     def records(self) -> int:
+        if self.counts is not None:
+            return int(np.bitwise_count(self.counts).sum())
         with pq.ParquetFile(self.path) as file:
             return int(file.metadata.num_rows)
 
@@ -68,7 +72,7 @@ class StreamedTable:
         likes: dict[str, Column] = {}
         names, rules = [attribute.name for attribute in attributes], self.schema.edit_rules
         names += rules.needed_for(names)
-        for first, batch in self._batches(names):
+        for first, batch in self.batches(names):
             try:
                 read = {n: self._column(batch.column(n), self.schema[n], likes.get(n)) for n in names}
                 likes = likes or read
@@ -84,13 +88,13 @@ class StreamedTable:
     def kept(self) -> Iterator[pa.Table]:
         """The columns that are released untouched."""
         names = [attribute.name for attribute in self.schema.with_role(Role.KEEP)]
-        return (batch for _, batch in self._batches(names, self._few(names)))
+        return (batch for _, batch in self.batches(names, self._few(names)))
 
     def frequency_order(self, attribute: Attribute) -> Codes:
         """Del Vasto-Terrientes et al., §5.1 over the whole column."""
         counts: Whole | None = None
         like: Column | None = None
-        for _, batch in self._batches([attribute.name]):
+        for _, batch in self.batches([attribute.name]):
             like = self._column(batch.column(0), attribute, like)
             assert isinstance(like, CategoryColumn)
             found = np.bincount(like.codes[like.codes >= 0], minlength=like.label_count)
@@ -114,13 +118,19 @@ class StreamedTable:
             )
         return max(min(_FEW, int(_KEPT_BYTES / max(most, 1))), 1)
 
-    def _batches(self, names: Sequence[str], size: int = 0) -> Iterator[tuple[int, pa.Table]]:
+    def batches(self, names: Sequence[str], size: int = 0) -> Iterator[tuple[int, pa.Table]]:
         first = 0
         try:
             # Buffered and not mapped: a column chunk is never in memory as a whole.
             with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
                 for batch in file.iter_batches(size or BATCH, columns=list(names), use_threads=False):
-                    yield first, pa.Table.from_batches([batch])
+                    table = pa.Table.from_batches([batch])
+                    if self.counts is not None:
+                        bits = self.counts[first // 8 : (first + len(batch) + 7) // 8]
+                        whole = np.unpackbits(bits, bitorder="little").astype(np.bool_)
+                        table = table.filter(pa.array(whole[first % 8 :][: len(batch)]))
+                    if len(table):
+                        yield first, table
                     first += len(batch)
         except CoterieError:
             raise

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -32,8 +31,9 @@ from coterie.engines.out_of_core.chain import (
 )
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
+from coterie.engines.out_of_core.units import bounded_rows
 from coterie.engines.out_of_core.whole_table import StreamedRows
-from coterie.engines.whole_table import check_options, measurements_of, refuse_together, without_records
+from coterie.engines.whole_table import check_options, measurements_of, refuse_private_bounds, without_records
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -112,7 +112,7 @@ def protect_file(
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
-    refuse_together(schema)
+    refuse_private_bounds(schema)
     seed = None if seed is None else whole_seed(seed)
     limit = parse_memory(memory)
     warm_up()
@@ -122,16 +122,16 @@ def protect_file(
     place = scratch if isinstance(scratch, Scratch) else Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
+    sampler = sampler_from(seed)
     if recipe.whole_table is not None:
-        sampler = sampler_from(seed)
+        table = bounded_rows(table, place, room, sampler(0))
         drawn = StreamedRows.of(recipe.whole_table, table, budget, sampler, rows, target, advance)
         said = () if drawn.raked is None else drawn.raked.said
         promised = promise(
-            schema, recipe, drawn.budget, table.records, k, sampler(0), drawn.likes, rows=rows, raking=said
+            schema, recipe, drawn.budget, drawn.records, k, sampler(0), drawn.likes, rows=rows, raking=said
         )
-        kept = (
-            partial(_in_ranges_of, table, length, limit // _PIECES) if schema.with_role(Role.KEEP) else None
-        )
+        beside = lambda: _in_ranges(table.kept(), length, limit // _PIECES)  # noqa: E731
+        kept = beside if schema.with_role(Role.KEEP) else None
         return LargeRelease(
             **vars(promised),
             records=drawn.count,
@@ -142,7 +142,6 @@ def protect_file(
     likes = {like.attribute.name: like for like in without_records(map(table.beginning, schema.protected))}
     chain = LargeChain(table, likes, place, recipe, k, budget.shares, room, length)
     finished = _Finished.resume(place, _request(source, schema, recipe.name, budget.total, k, seed, length))
-    sampler = sampler_from(seed)
     _protect(chain, finished, sampler, advance)
     promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes.values())
     return LargeRelease(
@@ -186,10 +185,6 @@ def _protect(chain: LargeChain, finished: _Finished, sampler: SamplerAt, advance
 
 class _Stopped(Exception):
     """Another group has failed, or somebody has interrupted the run."""
-
-
-def _in_ranges_of(table: StreamedTable, length: int, most: int) -> Iterator[pa.Table]:
-    return _in_ranges(table.kept(), length, most)
 
 
 def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:

@@ -23,7 +23,7 @@ from coterie.chain.synthesis.tables import Binning
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable
 from coterie.engines.out_of_core.chain import Advance, SamplerAt, content
 from coterie.engines.out_of_core.columns import StreamedTable
-from coterie.engines.whole_table import drawn_from, without_records
+from coterie.engines.whole_table import better_known_records, drawn_from, known_records, without_records
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Attribute
@@ -86,6 +86,7 @@ class StreamedRows:
     drawn: Drawn
     budget: Budget
     likes: tuple[Column, ...]  # what is declared, and how values are restored
+    records: int  # as far as is known
     count: int
     sampler: SamplerAt
     raked: RakedWeights | None = None  # made from public totals
@@ -107,10 +108,12 @@ class StreamedRows:
         margins = margins_of(table.schema, named) if table.schema.totals is not None else []
         measured = {name: named[name] for name in budget.shares}
         records = StreamedRecords(table, [table.schema[name] for name in measured], advance)
+        known = known_records(table.records, budget, sampler(0), rows)
         drawn, shared = drawn_from(
-            whole, records, measured, table.records, budget, sampler(0), rows, target, rules=rules
+            whole, records, measured, known, budget, sampler(0), rows, target, rules=rules
         )
-        count = table.records if rows is None else rows
+        known = better_known_records(known, budget, drawn, sampler(0))
+        count = known if rows is None else rows
         raked = None
         if table.schema.totals is not None:  # a first pass over the rows that will be released
             starts = range(0, count, _PIECE)
@@ -120,7 +123,7 @@ class StreamedRows:
                 for first, length in lengths.items()
             ]
             raked = RakedWeights.of(table.schema, margins, parts)
-        return cls(drawn, shared, likes, count, sampler, raked)
+        return cls(drawn, shared, likes, known, count, sampler, raked)
 
     @property
     def measurements(self) -> pa.Table:

@@ -39,7 +39,7 @@ from coterie.engines.whole_table import (
     check_options,
     drawn_from,
     measurements_of,
-    refuse_together,
+    refuse_private_bounds,
 )
 from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.methods import get_method
@@ -89,7 +89,12 @@ def protect_frame(
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
     check_options(recipe, schema, rows, target)
-    refuse_together(schema)
+    refuse_private_bounds(schema)
+    if schema.unit is not None:
+        raise ParameterError(
+            "Spark does not protect a schema with a unit: the rows of one unit must be seen together.",
+            "Leave out --engine; with --memory the table may be larger than memory.",
+        )
     seed = None if seed is None else whole_seed(seed)
     likes = _likes(frame, schema)
     _send_along(outside_packages())

@@ -75,7 +75,7 @@ def _attribute(attribute: Attribute) -> StudyAttribute:
             f"Attribute '{attribute.name}': a study has protected attributes without missing values only.",
             "Write `role: protect`, and leave out `missing`; owners drop or fill such rows first.",
         )
-    if attribute.domain_from_data:
+    if attribute.from_data:
         raise FederationError(
             f"The domain of '{attribute.name}' was taken from data.",
             "Declare public bounds: all owners will see them.",

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from coterie.report.charts.figure import NARROW, Drawing, Figure, FigurePanel, Key, table
 from coterie.report.charts.scale import number
 from coterie.report.charts.svg import Svg, box, cut, text, text_width, together
 
 STEPS = 9
-_LARGEST, _SMALLEST, _WRITTEN = (
-    44.0,
-    9.0,
-    33.0,
-)  # pixels: fields, and from which size on numbers stand in them
+# Pixels: fields, and from which size on values, and the numbers of pairs, stand in them.
+_LARGEST, _SMALLEST, _WRITTEN, _NUMBERED = 44.0, 9.0, 33.0, 14.0
 _NAMES = 96.0
 
 
 def correlation_matrix(
-    title: str, names: Sequence[str], values: Sequence[Sequence[float]], *, reach: float = 1.0, note: str = ""
+    title: str,
+    names: Sequence[str],
+    values: Sequence[Sequence[float]],
+    *,
+    reach: float = 1.0,
+    note: str = "",
+    numbered: Mapping[tuple[int, int], int] = MappingProxyType({}),
 ) -> Figure:
-    """Each pair once. Orange is negative, purple positive; `reach` is the value of the darkest colour."""
-    drawing = _triangle(title, names, values, lambda value: f"d{diverging_step(value / reach)}")
+    """Each pair once. Orange is negative, purple positive; `reach` is the value of the darkest colour.
+
+    `numbered`: pairs of places whose fields bear a number, the smaller place first.
+    """
+    drawing = _triangle(title, names, values, lambda value: f"d{diverging_step(value / reach)}", numbered)
     caption = f"{title}. {note or 'Orange is negative, purple positive.'}"
     key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
     return _matrix(f"{title}: correlation matrix", names, values, drawing, caption, key)
@@ -58,7 +65,11 @@ def _matrix(
 
 
 def _triangle(
-    title: str, names: Sequence[str], values: Sequence[Sequence[float]], shade: Callable[[float], str]
+    title: str,
+    names: Sequence[str],
+    values: Sequence[Sequence[float]],
+    shade: Callable[[float], str],
+    numbered: Mapping[tuple[int, int], int] = MappingProxyType({}),
 ) -> Drawing:
     """What lies under the diagonal; `shade` names the colour of a value."""
     room = min(_NAMES, max((text_width(name) for name in names), default=0.0)) + 8
@@ -82,6 +93,8 @@ def _triangle(
             x, y = room + column * size, top + (row - 1) * size
             words = f"{names[column]} and {names[row]}\n{correlation(value)}"
             written = correlation(value) if size >= _WRITTEN else ""
+            if (column, row) in numbered and size >= _NUMBERED:
+                written = str(numbered[column, row])
             parts += _field(x, y, size, size, shade(value), written, words)
     width = room + max(1, len(names) - 1) * size + 4
     low = max((text_width(cut(name, room - 6)) for name in names[:-1]), default=0.0)

@@ -104,10 +104,7 @@ def read_hierarchy_csv(path: Path) -> Taxonomy:
 #       Europe: [France, Italy]
 #       Asia:
 #         East Asia: [China, Japan]
-#
-# What `Taxonomy.to_dict` writes is read as well.
 
-_MARK = "coterie_taxonomy"
 _NOTHING = ("", "~", "null")
 _SHAPE = "Below a label stands a list of labels, a mapping with more levels, or nothing."
 
@@ -128,13 +125,14 @@ class _Pairs(_List):
 
 
 def read_yaml(path: Path) -> Taxonomy:
-    return _tree(_content(compose_yaml(read_text(path))))
+    return Taxonomy.build(_edges(_content(compose_yaml(read_text(path))), None))
 
 
 def read_json(path: Path) -> Taxonomy:
     try:
         # Numbers keep the spelling of the file: a label is text.
-        return _tree(json.loads(read_text(path), object_pairs_hook=_Pairs, parse_int=str, parse_float=str))
+        content = json.loads(read_text(path), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+        return Taxonomy.build(_edges(content, None))
     except json.JSONDecodeError as error:
         raise SchemaError(
             f"The file is not valid JSON at line {error.lineno}: {error.msg}.", "Correct that line."
@@ -155,12 +153,6 @@ def _content(node: yaml.Node) -> Any:
         found.nothing = getattr(node, "style", None) is None and node.value in _NOTHING
     found.line = line_of(node)
     return found
-
-
-def _tree(content: Any) -> Taxonomy:
-    if isinstance(content, _Pairs) and any(key == _MARK for key, _ in content):
-        return Taxonomy.from_dict(_document(content))
-    return Taxonomy.build(_edges(content, None))
 
 
 def _edges(content: Any, above: str | None) -> Iterator[Edge]:
@@ -192,21 +184,6 @@ def _entries(content: Any) -> list[tuple[Any, Any]]:
 def _at(content: Any) -> str:
     line = getattr(content, "line", 0)
     return f" (line {line})" if line else ""
-
-
-def _document(pairs: _Pairs) -> dict[str, Any]:
-    """What `to_dict` wrote, with its two mappings free of repeated keys."""
-    document: dict[str, Any] = {}
-    for key, value in pairs:
-        content = value
-        if isinstance(value, _Pairs):
-            content = {
-                str(label): None if getattr(above, "nothing", False) else above for label, above in value
-            }
-            if len(content) < len(value):
-                raise SchemaError("A label appears twice in the taxonomy.", "Give each label one place.")
-        document[key] = int(content) if key == _MARK and str(content).isdecimal() else content
-    return document
 
 
 # Taxonomies in RDF: SKOS `broader`/`narrower`, and RDFS/OWL `subClassOf` (needs the taxonomy extra).

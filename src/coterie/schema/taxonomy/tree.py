@@ -81,37 +81,18 @@ class Taxonomy:
             root += "*"
         return cls.build([Edge(root, None), *(Edge(label, root) for label in listed)])
 
-    @classmethod
-    def from_dict(cls, document: object) -> Taxonomy:
-        """What `to_dict` wrote."""
-        if not isinstance(document, dict) or document.get("coterie_taxonomy") != TAXONOMY_VERSION:
-            raise SchemaError(
-                "This is not a Coterie taxonomy of the version that this Coterie reads.",
-                f"It needs `coterie_taxonomy: {TAXONOMY_VERSION}`, as Taxonomy.to_dict() writes it.",
-            )
-        nodes, categories = document.get("nodes"), document.get("categories")
-        listed = isinstance(categories, list) and all(isinstance(label, str) for label in categories)
-        if not isinstance(nodes, dict) or not listed:
-            raise SchemaError(
-                "The taxonomy lacks its nodes or categories.",
-                "`nodes` maps each label to the one above; `categories` is a list of labels (text).",
-            )
-        return cls.build((Edge(child, parent) for child, parent in nodes.items()), categories)
-
     def edges(self) -> list[Edge]:
         links = zip(self.nodes, self.parents, strict=True)
         return [Edge(label, self.nodes[place] if place >= 0 else None) for label, place in links]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
+    def digest(self) -> str:
+        """sha256 by which a certificate names this tree; the same for every file that spells it."""
+        document = {
             "coterie_taxonomy": TAXONOMY_VERSION,
             "nodes": {edge.child: edge.parent for edge in self.edges()},
             "categories": list(self.categories),
         }
-
-    def digest(self) -> str:
-        """sha256 by which a certificate names this tree; the same for every file that spells it."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return sha256(text.encode()).hexdigest()
 
     def ancestors(self, label: str) -> tuple[str, ...]:

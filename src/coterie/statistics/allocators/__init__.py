@@ -14,7 +14,7 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.registry import Parts, discover, look_up
 from coterie.schema.arrays import Floats
-from coterie.statistics.planning.composition import Feasible
+from coterie.statistics.planning.composition import Feasible, Optimum, minimise
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Tape
@@ -43,6 +43,17 @@ class Problem:
     @property
     def powers(self) -> Floats:
         return np.array([float(source.law.power) for source in self.metric.sources])
+
+    def descended(self, start: Floats, exponent: int, tolerance: float, steps: int) -> Optimum:
+        """The best split along the gradient of the score."""
+        return minimise(
+            lambda budgets: self.metric.score_gradient(budgets, exponent=exponent),
+            self.feasible,
+            self.powers,
+            start,
+            tolerance,
+            steps,
+        )
 
     def slope_by_name(self, target: Target) -> dict[str, float]:
         """∂target/∂quantity at the expected values; 0 where it is not finite."""

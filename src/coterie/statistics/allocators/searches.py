@@ -41,15 +41,8 @@ def by_gradient(problem: Problem) -> Floats:
     """
     many = len(problem.metric.targets) > MANY_TARGETS
     exponent, steps, tolerance = (8, 40, 1e-4) if many else (11, 200, 1e-8)
-
-    def objective(budgets: Floats) -> tuple[float, Floats]:
-        return problem.metric.score_gradient(budgets, exponent=exponent)
-
     starts = [first_order] if many else [first_order, uniform]
-    found = [
-        minimise(objective, problem.feasible, problem.powers, start(problem), tolerance, steps)
-        for start in starts
-    ]
+    found = [problem.descended(start(problem), exponent, tolerance, steps) for start in starts]
     return min(found, key=lambda optimum: optimum.value).budgets
 
 

@@ -13,9 +13,10 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem, find_allocator
-from coterie.statistics.planning.composition import as_floats, exact_budgets
+from coterie.statistics.planning.composition import exact_budgets
 from coterie.statistics.planning.design import Design, build_design
 from coterie.statistics.planning.plan import Plan
+from coterie.statistics.planning.planner import planned
 from coterie.statistics.prediction.measurement import Kind, Measurement, SensitivityBound
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import scale_law
@@ -123,16 +124,5 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
 def _plan(design: Design, allocator: str, truth: dict[str, float]) -> Plan:
     problem = Problem(design.metric, design.feasible)
     budgets = exact_budgets(find_allocator(allocator).allocate(problem), design.feasible, design.total)
-    errors = design.metric.predict(as_floats(budgets))
-    score, standard_error = design.metric.score_of(errors)
-    return Plan(
-        design,
-        allocator,
-        budgets,
-        score,
-        standard_error,
-        errors,
-        warnings=(WARNING, *design.warnings),
-        as_in_paper=True,
-        expected=truth,
-    )
+    made = planned(design, allocator, budgets, expected=truth)
+    return replace(made, warnings=(WARNING, *design.warnings), notes=(), as_in_paper=True)

@@ -374,13 +374,5 @@ def guess_losses(design: Design, expectations: Expectations, budgets: Floats) ->
 
 
 def _excess(design: Design, truth: Metric, budgets: Floats) -> float:
-    problem = Problem(truth, design.feasible)
-    best = minimise(
-        lambda candidate: truth.score_gradient(candidate, exponent=_EXPONENT),
-        design.feasible,
-        problem.powers,
-        budgets,
-        tolerance=1e-6,
-        steps=40,
-    )
+    best = Problem(truth, design.feasible).descended(budgets, _EXPONENT, tolerance=1e-6, steps=40)
     return max(truth.score(budgets, exponent=_EXPONENT) / best.value - 1.0, 0.0) if best.value > 0 else 0.0

@@ -13,7 +13,7 @@ from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem
 from coterie.statistics.allocators.searches import MANY_TARGETS, first_order
-from coterie.statistics.planning.composition import Feasible, minimise, separable_optimum
+from coterie.statistics.planning.composition import Feasible, separable_optimum
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.strategy import (
     EVERY_CELL,
@@ -160,15 +160,8 @@ def _start(specification: Specification) -> Mapping[Key, Strategy] | Strategy:
 
 def _quick_score(design: Design) -> float:
     problem = Problem(design.metric, design.feasible)
-    found = minimise(
-        lambda budgets: design.metric.score_gradient(budgets, exponent=8),
-        design.feasible,
-        problem.powers,
-        first_order(problem),
-        tolerance=1e-3,
-        steps=25 if len(design.metric.targets) <= MANY_TARGETS else 6,
-    )
-    return found.value
+    steps = 25 if len(design.metric.targets) <= MANY_TARGETS else 6
+    return problem.descended(first_order(problem), 8, tolerance=1e-3, steps=steps).value
 
 
 def best_design(specification: Specification, build: Build) -> Design:

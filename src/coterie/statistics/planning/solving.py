@@ -113,8 +113,9 @@ def _search(specification: Specification, design: Design) -> tuple[float, Floats
             if inside and abs(jump / total - 1) > _PRECISION
             else _middle(low, high)
         )
-        if total > _MOST:
+        if low >= _MOST:
             break
+        total = min(total, _MOST)
     if found is None:
         assert budgets is not None
         raise _hopeless(scaled, budgets)
@@ -146,8 +147,8 @@ def _hopeless(design: Design, budgets: Floats) -> ParameterError:
     tolerances = np.array([t.tolerance or math.inf for t in design.metric.targets])
     worst = int((errors / tolerances).argmax())
     return ParameterError(
-        f"No reasonable budget meets the tolerance of '{design.metric.targets[worst].name}' ({tolerances[worst]:g}): even "
-        f"with very little noise its error is about {errors[worst]:.3g}.",
+        f"No reasonable budget meets the tolerance of '{design.metric.targets[worst].name}' ({tolerances[worst]:g}): with a "
+        f"budget of {design.feasible.total:.3g} its error is about {errors[worst]:.3g}.",
         "Loosen that tolerance, or publish a statistic that is less sensitive to noise.",
     )
 

@@ -72,13 +72,13 @@ class JointMeasurement:
     def count(self) -> int:
         return len(self.cells) if self.rows is None else len(self.rows)
 
-    def steps(self, neighbours: Neighbours) -> int:
-        """Δ of all rows together in units: L1 under Laplace noise; under Gaussian noise its square is Δ² in L2."""
+    def moved(self, neighbours: Neighbours, power: int) -> int:
+        """How far one record moves all rows together, in units: Δ in L1 (power 1), or Δ² in L2 (Gaussian noise, power 2)."""
+        assert power == (2 if self.gaussian else 1)
         return self._moved[neighbours]
 
     @cached_property
     def _moved(self) -> dict[Neighbours, int]:
-        """How far one record moves all rows, in units (under Gaussian noise rounded up from the root)."""
         bound, power = self.of_one.bound, 2 if self.gaussian else 1
         enter, swap = (math.ceil(Fraction(size) / self.of_one.unit) for size in (bound.enter, bound.swap))
         largest, apart = self._columns
@@ -86,13 +86,10 @@ class JointMeasurement:
         counted = enter**power * apart  # `enter` is 1, or a unit's rows
         replaced = counted if self.kind is Kind.COUNT else max(swap, 2 * enter) ** power * largest
         entered = enter**power * largest
-        if self.gaussian:
-            entered, replaced = (_root_up(value) for value in (entered, replaced))
-        exchanged = max(entered, replaced)
         return {
             Neighbours.ADD_REMOVE: entered,
             Neighbours.REPLACE_ONE: replaced,
-            Neighbours.EXCHANGE: exchanged,
+            Neighbours.EXCHANGE: max(entered, replaced),
         }
 
     @cached_property
@@ -114,9 +111,10 @@ class JointMeasurement:
 
     @cached_property
     def bound(self) -> SensitivityBound:
-        unit = self.unit
-        largest = float_up(self._moved[Neighbours.ADD_REMOVE] * unit)
-        apart = float_up(self._moved[Neighbours.REPLACE_ONE] * unit)
+        largest, apart = (
+            float_up((_root_up(moved) if self.gaussian else moved) * self.unit)
+            for moved in (self._moved[Neighbours.ADD_REMOVE], self._moved[Neighbours.REPLACE_ONE])
+        )
         norm = "L2" if self.gaussian else "L1"
         formula = f"Δ = the largest column of weights ({norm}), or the largest difference of two on a change"
         return SensitivityBound(largest, apart, f"{formula}; times {self.of_one.bound.formula}", _COUNTS)
@@ -194,9 +192,10 @@ def _root_of(gram: Floats) -> Floats | None:
     return lower if sizes.min() > _RANK * sizes.max() else None
 
 
-def _root_up(value: int) -> int:
-    root = math.isqrt(value)
-    return root if root * root == value else root + 1
+def _root_up(value: int) -> Fraction:
+    """√value, rounded up by less than 2^-60."""
+    root = math.isqrt(value << 120)
+    return Fraction(root + (root * root < value << 120), 1 << 60)
 
 
 @lru_cache(maxsize=16)

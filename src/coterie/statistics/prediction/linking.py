@@ -56,11 +56,11 @@ def shared_margins(tables: Sequence[Cells]) -> tuple[SharedMargin, ...]:
     for columns in sorted(wanted, key=lambda chosen: (len(chosen), sorted(chosen))):
         members = [place for place, held in enumerate(sets) if columns <= held]
         if len(members) > 1:
-            found.append(_margin(columns, {place: tables[place] for place in members}))
+            found.append(margin_over(columns, {place: tables[place] for place in members}))
     return tuple(found)
 
 
-def _margin(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedMargin:
+def margin_over(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedMargin:
     along = {place: np.zeros(len(cells), dtype=np.int64) for place, cells in tables.items()}
     for column in sorted(columns):
         classes = _classes(column, tables)
@@ -166,6 +166,14 @@ class Links:
             if known is before:
                 break
         return [one for one in found if one is not None]
+
+    def apart(self, cells: Sequence[Floats]) -> float:
+        """How far tables differ in what they share and know, at most."""
+        said = (
+            np.array([margin.of(table, cells[table]) for table, known in trust.items() if known])
+            for margin, trust in zip(self.margins, self.trust, strict=True)
+        )
+        return max((float(np.ptp(one, axis=0).max()) for one in said if len(one) > 1), default=0.0)
 
     def bounded(self, cells: Sequence[Floats], ends: Sequence[tuple[Floats, Floats] | None]) -> list[Floats]:
         """One draw of sums: between their limits, with margins that stay the same in all tables."""

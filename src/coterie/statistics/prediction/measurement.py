@@ -129,6 +129,12 @@ class Measurement:
         """The Δ that the measurement's own budget pays for, in units."""
         return math.ceil(Fraction(self.bound.nominal(neighbours, self.where.everyone)) / self.unit)
 
+    def moved(self, neighbours: Neighbours, power: int) -> int:
+        """What its own budget pays for, in units: Δ (power 1), or Δ² (Gaussian noise, power 2); of all cells of a table."""
+        if self.table is None:
+            return int(self.steps(neighbours) ** power)
+        return int(self.bound.rows_per_unit**power) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+
     def value(self, steps: int) -> float:
         return float(self.offset + steps * self.unit)
 

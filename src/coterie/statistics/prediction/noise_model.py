@@ -95,6 +95,14 @@ def mean_absolute(family: Family, scale: Floats) -> Floats:
     return scale
 
 
+def standard_deviation(family: Family, scale: float) -> float:
+    if family.gaussian:
+        return scale
+    if family is Family.DISCRETE_LAPLACE:
+        return 1.0 / (math.sqrt(2.0) * math.sinh(min(1.0 / (2.0 * scale), 700.0)))
+    return math.sqrt(2.0) * scale
+
+
 def upper_tail_area(family: Family, scale: Floats, room: Floats) -> Floats:
     """∫₀^room P(noise > t) dt: the expected overshoot on one side when the value is clamped there."""
     scale, room = np.asarray(scale, dtype=np.float64), np.maximum(np.asarray(room, dtype=np.float64), 0.0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.fitting import Fit, whole
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.linking import Links, SharedMargin
+from coterie.statistics.prediction.linking import Links, SharedMargin, margin_over
 from coterie.statistics.specification.filters import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
@@ -52,27 +52,16 @@ class Inside:
 
 
 def inside(group: int, finer: Cells, coarser: Cells) -> Inside | None:
-    """None where some cell of `finer` lies in several of the other's."""
-    axes = {axis.column: place for place, axis in enumerate(finer.axes)}
-    at = finer.places()
-    whole = np.zeros(len(finer), dtype=np.int64)
-    lost = np.zeros(len(finer), dtype=np.bool_)
-    for axis in coarser.axes:
-        if axis.column not in axes:
-            return None
-        mine = finer.axes[axes[axis.column]]
-        numbered = {condition: place for place, condition in enumerate(mine.conditions)}
-        if not set(axis.conditions) <= numbered.keys():
-            return None
-        here = [numbered[condition] for condition in axis.conditions]
-        atoms = np.array([axis.place.get(tuple(atom[i] for i in here), -1) for atom in mine.atoms])
-        found = atoms[at[:, axes[axis.column]]]
-        lost |= found < 0
-        whole = whole * len(axis.atoms) + np.maximum(found, 0)
-    place = np.searchsorted(coarser.possible, whole)
-    place = np.minimum(place, max(len(coarser) - 1, 0))
-    lost |= coarser.possible[place] != whole
-    return Inside(group, np.where(lost, -1, place).astype(np.int64), len(coarser))
+    """None where `finer` does not tell the other's cells apart."""
+    columns = frozenset(axis.column for axis in coarser.axes)
+    if not columns <= {axis.column for axis in finer.axes}:
+        return None
+    margin = margin_over(columns, {0: finer, 1: coarser})
+    place = np.full(margin.count, -1, dtype=np.int64)
+    place[margin.classes[1]] = np.arange(len(coarser))
+    if np.count_nonzero(place >= 0) < len(coarser):
+        return None
+    return Inside(group, place[margin.classes[0]], len(coarser))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +226,16 @@ def _raised(cells: Floats, group: Group, *, exactly: bool) -> Floats:
     return cells
 
 
+def _each_draw(found: Sequence[Floats], tables: Sequence[int]) -> list[list[Floats]]:
+    """Of tables that are fitted together, one draw after the other."""
+    return [[found[table][[draw]] for table in tables] for draw in range(len(found[tables[0]]))]
+
+
+def _put(found: list[Floats], tables: Sequence[int], drawn: Sequence[Sequence[Floats]]) -> None:
+    for table, fitted in zip(tables, zip(*drawn, strict=True), strict=True):
+        found[table] = np.concatenate(fitted)
+
+
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """All groups of a design under given noise: what was measured → what is asked."""
@@ -306,15 +305,9 @@ class Reconstruction:
                 found[place] = whole(fit.cells(measured[:, at], shared))
         for links in self.links:
             if links.linked and self.groups[links.tables[0]].counts:
-                drawn = [
-                    links.fixed(
-                        [found[place][[draw]] for place in links.tables],
-                        None if shared is None else float(shared[draw]),
-                    )
-                    for draw in range(len(measured))
-                ]
-                for number, place in enumerate(links.tables):
-                    found[place] = np.concatenate([one[number] for one in drawn])
+                totals = [None] * len(measured) if shared is None else shared.tolist()
+                each = zip(_each_draw(found, links.tables), totals, strict=True)
+                _put(found, links.tables, [links.fixed(cells, total) for cells, total in each])
         for place, group in enumerate(self.groups):
             if group.least:
                 found[place] = _raised(found[place], group, exactly=shared is not None)
@@ -338,15 +331,11 @@ class Reconstruction:
                 continue
             together = [self.groups[table].limits for table in links.tables]
             every = [one if one is None else one.of(found, unseen) for one in together]
-            drawn = [
-                links.bounded(
-                    [found[table][[draw]] for table in links.tables],
-                    [one if one is None else (one[0][[draw]], one[1][[draw]]) for one in every],
-                )
-                for draw in range(len(found[place]))
+            each = [
+                links.bounded(cells, [one and (one[0][[draw]], one[1][[draw]]) for one in every])
+                for draw, cells in enumerate(_each_draw(found, links.tables))
             ]
-            for number, table in enumerate(links.tables):
-                found[table] = np.concatenate([one[number] for one in drawn])
+            _put(found, links.tables, each)
         return found
 
     def _linear(self, measured: Floats) -> list[Floats]:

@@ -213,7 +213,7 @@ class TargetError:
         used = scales[:, list(self.inputs)]
         probability = self.target.summary.probability
         if probability is None and self._closed(used):
-            return self._closed_mean(self._searched, used)
+            return self._closed_mean(self._searched[0], used)
         results = np.empty(len(used))
         chunk = max(1, 2**16 >> exponent)  # arrays that stay in the cache of one core
         for start in range(0, len(used), chunk):
@@ -226,8 +226,8 @@ class TargetError:
         used = scales[list(self.inputs)]
         if self.target.summary is not ErrorSummary.MEAN or not self._closed(used[None, :]):
             return None
-        error = float(self._closed_mean(self._searched, used[None, :])[0])
-        return error, self._closed_slope(self._searched, used)
+        error = float(self._closed_mean(self._searched[0], used[None, :])[0])
+        return error, self._closed_slope(used)
 
     @property
     def _searched(self) -> tuple[Family, ...]:
@@ -281,36 +281,30 @@ class TargetError:
             return True
         return bool((np.exp(-self._distances / used.max(axis=0)) < _NEVER).all())
 
-    def _closed_mean(self, families: Sequence[Family], used: Floats) -> Floats:
+    def _closed_mean(self, family: Family, used: Floats) -> Floats:
         assert self.linear is not None
-        if self.joints:
-            terms = self.terms
-            return terms.narrower * mean_absolute_sum(
-                terms.families, used[:, list(terms.inputs)] * terms.weights
-            )
-        coefficients = self._coefficients
         if self.families == (Family.RANK,):  # the scale is the mean error itself; the grid lies in the domain
-            return np.asarray(coefficients[0] * used[:, 0])
-        if len(self.inputs) == 1:
+            return np.asarray(self._coefficients[0] * used[:, 0])
+        if len(self.inputs) == 1 and not self.joints:
             below, above = self.linear.sides(self.names[0], float(self.centre[0]))
-            areas = [upper_tail_area(families[0], used[:, 0], np.asarray(room)) for room in (below, above)]
-            return np.asarray(coefficients[0] * (areas[0] + areas[1]))
-        return mean_absolute_sum(families, used * coefficients)
+            areas = [upper_tail_area(family, used[:, 0], np.asarray(room)) for room in (below, above)]
+            return np.asarray(self._coefficients[0] * (areas[0] + areas[1]))
+        terms = self.terms
+        return terms.narrower * mean_absolute_sum(terms.families, used[:, list(terms.inputs)] * terms.weights)
 
-    def _closed_slope(self, families: Sequence[Family], used: Floats) -> Floats:
+    def _closed_slope(self, used: Floats) -> Floats:
         assert self.linear is not None
-        if self.joints:
-            terms, slopes = self.terms, np.zeros(len(self.inputs))
-            parts = sum_gradient(terms.families, used[list(terms.inputs)] * terms.weights) * terms.weights
-            np.add.at(slopes, list(terms.inputs), terms.narrower * parts)
-            return slopes
-        coefficients = self._coefficients
         if self.families == (Family.RANK,):
-            return coefficients
-        if len(self.inputs) == 1:
+            return self._coefficients
+        if len(self.inputs) == 1 and not self.joints:
             rooms = self.linear.sides(self.names[0], float(self.centre[0]))
-            return coefficients * sum(tail_area_slope(families[0], float(used[0]), room) for room in rooms)
-        return sum_gradient(families, used * coefficients) * coefficients
+            return self._coefficients * sum(
+                tail_area_slope(self._searched[0], float(used[0]), room) for room in rooms
+            )
+        terms, slopes = self.terms, np.zeros(len(self.inputs))
+        parts = sum_gradient(terms.families, used[list(terms.inputs)] * terms.weights) * terms.weights
+        np.add.at(slopes, list(terms.inputs), terms.narrower * parts)
+        return slopes
 
     # --- the report: the noise that is really drawn -----------------------------------------------------
 
@@ -323,7 +317,7 @@ class TargetError:
         scales = np.array([float(q.law.scale(b)) for q, b in zip(self.quantities, used, strict=True)])
         if not self._closed(scales[None, :]) or not all(family.continuous for family in self.families):
             return drawn
-        mean = float(self._closed_mean(self.families, scales[None, :])[0])
+        mean = float(self._closed_mean(self.families[0], scales[None, :])[0])
         return replace(drawn, mean=mean, standard_error=0.0, basis=Basis.CLOSED_FORM, between_tables=0.0)
 
     def _report_of_one(self, linear: Linear, quantity: Quantity, budget: float) -> PredictedError:
@@ -337,7 +331,7 @@ class TargetError:
                 PredictedError(name, float(of_tables.mean()), error, median, p95, tabled.basis, between)
             )
         scale = float(quantity.law.scale(budget))
-        mean = float(self._closed_mean(self.families, np.array([[scale]]))[0])
+        mean = float(self._closed_mean(self.families[0], np.array([[scale]]))[0])
         near, far = sorted(linear.sides(self.names[0], quantity.value))
         median, p95 = (
             factor * _clamped_quantile(quantity.family, scale, probability, near, far)

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from coterie._version import __version__
-from coterie.errors import CertificateError
+from coterie.errors import CertificateError, shortened
 from coterie.methods.guarantee import CHOSEN_BLIND, DELIVERED, EXCHANGE, Guarantee, Status
 from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signable, Signature
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
@@ -97,9 +97,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         status = Status.CONDITIONAL
         label += f"; only if: {'; '.join(conditions)}"
     used = specification.columns
-    from_data = [
-        a.from_data for a in specification.schema.attributes if a.domain_from_data and a.name in used
-    ]
+    from_data = [a.from_data for a in specification.schema.attributes if a.from_data and a.name in used]
     if from_data:
         status = Status.REFUTED
         label = f"not {model}: {', '.join(from_data)} taken from the data"
@@ -204,6 +202,16 @@ def certify_statistics(made: StatisticsRelease, content: bytes, request: str) ->
     notes = list(plan.warnings)
     if made.pilot is not None:
         notes.append(f"A share of {as_text(specification.pilot)} of the budget paid for a pilot.")
+    if made.uninformative:
+        notes.append(
+            f"The noise says nothing of {shortened(list(made.uninformative), 6)}: every possible value is in the interval. "
+            "Raise the budget, or ask for fewer or larger groups."
+        )
+    if made.apart:
+        notes.append(
+            "No tables without negative counts were found that agree on all margins: those of overlapping tables of three "
+            f"or more columns differ by up to {made.apart:,.0f} records."
+        )
     notes += [
         f"recoded before anything else: {a.name}: {a.recoded_in_words}"
         for a in specification.schema.attributes

@@ -33,6 +33,11 @@ _MOST_WORK = 2e8  # of one prediction: draws × rows × cells
 _MOST_REPLAYED = (
     2e5  # rows × cells of a table that is fitted in every draw; larger ones are not cut at zero there
 )
+_TRIED, _AGAINST = (
+    256,
+    128,
+)  # releases of the published figures that intervals are tried on, each with so many draws
+_STRAIGHT = 0.05  # of its spread: how far noise may bend a figure before its interval is tried
 
 
 def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
@@ -112,16 +117,21 @@ class Replay:
             moved[:, q] = drawn[:, design.starts[design.metric.source_of[q]]] - truth[q]
         return cls(design, budgets, made, moved)
 
-    def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Range]:
+    def intervals(
+        self, noisy: Floats, level: float = LEVEL, published: Floats | None = None
+    ) -> dict[str, Range]:
         """For each target an interval that covers the noiseless value with this probability.
 
         One measurement alone: the noise's own quantile, exact; for a chosen quantile, as far as its shape is as
         declared. Linear targets and ratios: from the law of the noise, exact up to simulation. Other equations: from
-        replays at the drawn values, approximate where an equation bends strongly within the noise.
+        replays at the drawn values, as wide as covers the `published` quantities when these are released anew.
         """
         design = self.design
         centre = self.made.linear(noisy[None, :])[0]
-        drawn = _Drawn(tuple(quantity.name for quantity in design.metric.quantities), centre, self.moved)
+        if published is None:
+            published = self.made.fitted(noisy[None, :])[0]
+        names = tuple(quantity.name for quantity in design.metric.quantities)
+        drawn = _Drawn(names, centre, self.moved, published)
         free = _free(design, self.made, noisy, centre)
         found = {}
         for error in design.metric.errors:
@@ -132,7 +142,7 @@ class Replay:
             else:
                 ends = drawn.ends(inside, outside, level)
             shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
-            possible = _possible(target.expression)
+            possible = possible_range(target.expression)
             found[target.name] = Range(max(shown[0], possible.lower), min(shown[-1], possible.upper))
         return found
 
@@ -180,11 +190,12 @@ def _free(design: Design, made: Reconstruction, noisy: Floats, centre: Floats) -
 
 @dataclass(frozen=True)
 class _Drawn:
-    """One release: `centre`, what was measured, made to add up; and the noise that may have moved it there."""
+    """One release: `centre`, what was measured, made to add up; the noise that may have moved it; what is published."""
 
     names: tuple[str, ...]
     centre: Floats
     moved: NDArray[np.float64]
+    published: Floats
 
     def ends(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         form = ratio_form(inside)
@@ -198,7 +209,7 @@ class _Drawn:
                 low, high = _tails(moved, level)
                 return at - high, at - low
 
-            return near_a_bound(ends, centre, _both(_cut(outside), _possible(inside)), level)
+            return near_a_bound(ends, centre, _both(_cut(outside), possible_range(inside)), level)
         return self._ratio(top, bottom, inside, outside, level)
 
     def _linear(self, form: Linear) -> tuple[float, Floats]:
@@ -215,7 +226,7 @@ class _Drawn:
     ) -> list[float]:
         """All θ for which top − θ·bottom is within its noise of zero (Fieller 1954): exact for every bottom."""
         (a, a_moved), (b, b_moved) = self._linear(top), self._linear(bottom)
-        limits = _possible(outside) if outside.op is not Op.NAME else _possible(inside)
+        limits = possible_range(outside) if outside.op is not Op.NAME else possible_range(inside)
         low, high = _tails(b_moved, level)
         if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
             finite = [end for end in (limits.lower, limits.upper) if math.isfinite(end)]
@@ -236,20 +247,34 @@ class _Drawn:
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         """The values that noise may have come from. One end of them is the truth as often as the other.
 
-        Where all of them lie beyond what is possible, what is measured is taken as if measured at the bound.
+        A noisy divisor spreads them far: then so many of them as cover the published value when that is the truth of new
+        releases (prepivoting, Beran 1987). Where all lie beyond what is possible, the figure is taken as if measured at the
+        bound.
         """
         tape, used = Tape.of(inside), [(used, self._place[used]) for used in names_in(inside)]
-        back = tape.value({name: self.centre[i] - self.moved[:, i] for name, i in used})
-        here = float(tape.value({name: self.centre[i] for name, i in used}))
-        cut = _both(_cut(outside), _possible(inside))
-        low, high = _tails(back, level)
-        if low < cut.upper and cut.lower < high:
-            return [low, high]
+
+        def value(start: Floats, moved: NDArray[np.float64]) -> Floats:
+            return np.asarray(tape.value({name: start[i] + moved[..., i] for name, i in used}))
+
+        still = np.zeros_like(self.centre)
+        back, here = value(self.centre, -self.moved), float(value(self.centre, still))
+        cut = _both(_cut(outside), possible_range(inside))
+        ahead = value(self.centre, self.moved)
+        bent = np.median(np.abs(back + ahead - 2 * here)) > _STRAIGHT * np.median(np.abs(ahead - back))
+        off: Floats | None = None
+        if bent and any(node.op is Op.DIVIDE for node in tape.nodes):
+            truth = cut.clip(float(value(self.published, still)))
+            again = value(self.published, self.moved[:_TRIED, None] - self.moved[-_AGAINST:])
+            rank = (again < truth).mean(axis=1) + (again == truth).mean(axis=1) / 2
+            off = np.abs(2.0 * rank - 1.0)
 
         def ends(at: float, level: float) -> tuple[float, float]:
-            low, high = _tails(back, level)
+            low, high = _tails(back, level if off is None else float(np.quantile(off, level)))
             return at + low - here, at + high - here
 
+        low, high = ends(here, level)
+        if low < cut.upper and cut.lower < high:
+            return [low, high]
         return near_a_bound(ends, here, cut, level)
 
 
@@ -269,7 +294,7 @@ def _beyond(draws: int, level: float) -> int:
 
 
 @lru_cache(maxsize=4096)  # every release of a design asks for the same ones
-def _possible(expression: Expression) -> Range:
+def possible_range(expression: Expression) -> Range:
     return range_of(expression, {})
 
 

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.noise import keystream
-from coterie.chain.noise.discrete_gaussian import ExactSampler
+from coterie.chain.noise.discrete_gaussian import ExactSampler, whole_gaussian, whole_laplace
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.keystream import Keystream
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import DataError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import float_up
 from coterie.statistics.planning.design import Design
@@ -274,8 +274,7 @@ class Noise:
         times: int = 1,
     ) -> Floats:
         """All numbers of a measurement with noise (times × numbers), each scaled to what one record moves them together."""
-        steps, shape = m.steps(neighbours), (times, len(exact))
-        size = steps**2 / (2 * budget) if family.gaussian else steps / budget
+        size, shape = _size(m, family, budget, neighbours), (times, len(exact))
         if self.sampler.private:
             noise = self._exact(family, size * SLACK, times * len(exact), stream)
             values = [m.value(k + e) for k, e in zip(itertools.cycle(exact), noise, strict=False)]
@@ -283,6 +282,20 @@ class Noise:
         scale = math.sqrt(size) if family.gaussian else float(size)
         drawn = from_uniform(family, self._uniform(times * len(exact), stream), scale)
         return np.array([m.value(k) for k in exact]) + drawn.reshape(shape) * float(m.unit)
+
+    def add_to_cells(
+        self,
+        exact: Whole,
+        m: Measurement,
+        family: Family,
+        budget: Fraction,
+        neighbours: Neighbours,
+        stream: str,
+    ) -> Whole:
+        """All cells of a large table with noise, as one array."""
+        draw = whole_gaussian if family.gaussian else whole_laplace
+        size = _size(m, family, budget, neighbours) * SLACK
+        return np.asarray(exact + draw(len(exact), size, self.sampler, stream))
 
     def _exact(self, family: Family, size: Fraction, count: int, stream: str) -> list[int]:
         """Independent draws in whole steps: of a scale, or of a variance."""
@@ -331,6 +344,15 @@ class Noise:
     def _uniform(self, count: int, stream: str) -> NDArray[np.float64]:
         words = self.sampler.uniform_words(count, stream)
         return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def _size(
+    m: Measurement | JointMeasurement, family: Family, budget: Fraction, neighbours: Neighbours
+) -> Fraction:
+    """The variance of Gaussian noise, or the scale of Laplace noise, in units."""
+    if family.gaussian:
+        return m.moved(neighbours, 2) / (2 * budget)
+    return m.moved(neighbours, 1) / budget
 
 
 def threshold_of(budget: Fraction, specification: Specification) -> KeyThreshold:

@@ -23,7 +23,7 @@ from coterie.schema.attributes import Attribute, AttributeType, Schema
 from coterie.statistics.prediction.fitting import FixedSums, connected, nearest, rounded, sums_of
 from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.specification.asked_values import only_labels
-from coterie.statistics.specification.filters import Axis, Between, Condition, Filter, OneOf
+from coterie.statistics.specification.filters import Axis, Between, Condition, Filter, OneOf, cuts_of
 from coterie.statistics.specification.large_table import LargeTable
 
 Axes = tuple[int, ...]
@@ -263,18 +263,7 @@ def _atoms_met(
 ) -> Iterator[list[int]]:
     """Of each value of the table, and of the place for all others, the atoms that its records may lie in."""
     whole = attribute.type is AttributeType.INTEGER
-    cuts = sorted(
-        {
-            end
-            for condition in axis.conditions
-            for end in (
-                (condition.start, condition.below)
-                if isinstance(condition, Between)
-                else (value for value in condition.values if isinstance(value, float))
-            )
-            if math.isfinite(end)
-        }
-    )
+    cuts = cuts_of(axis.conditions)
 
     def atoms_of(points: Sequence[tuple[str | None, float | None]]) -> list[int]:
         found = (axis.place.get(tuple(c.accepts(*point) for c in axis.conditions)) for point in points)

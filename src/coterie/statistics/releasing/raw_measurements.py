@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from coterie.schema.exact import as_text
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.prediction.noise_model import Family
+from coterie.statistics.prediction.noise_model import Family, standard_deviation
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
 from coterie.statistics.specification.equations import names_in
@@ -45,7 +45,10 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
             "name": m.name,
             "noise": source.family.value,
             "scale": whole_if_whole(made.scales[m.name]),
-            "standard_deviation": _spread(source.family, made.scales[m.name]),
+            # To weigh one measurement against another; a choice among ranks has none.
+            "standard_deviation": None
+            if source.family is Family.RANK
+            else standard_deviation(source.family, made.scales[m.name]),
             "budget": f"{plan.specification.budget.currency} = {as_text(plan.budgets[place])}",
         }
         if isinstance(m, JointMeasurement):
@@ -86,17 +89,6 @@ def _shown_keys(made: StatisticsRelease, m: Measurement) -> dict[str, Any]:
             for place, value in enumerate(shown)
         ],
     }
-
-
-def _spread(family: Family, scale: float) -> float | None:
-    """The noise's standard deviation, to weigh one measurement against another; a choice among ranks has none."""
-    if family is Family.RANK:
-        return None
-    if family.gaussian:
-        return scale
-    return (
-        1 / (math.sqrt(2) * math.sinh(min(1 / (2 * scale), 700))) if family.discrete else math.sqrt(2) * scale
-    )
 
 
 def _over_cells(joint: JointMeasurement, drawn: Sequence[float]) -> dict[str, Any]:

@@ -29,7 +29,15 @@ from coterie.statistics.specification.asked_values import (
     is_labelled,
     resolved,
 )
-from coterie.statistics.specification.filters import Between, Cells, Condition, Filter, Value, number_text
+from coterie.statistics.specification.filters import (
+    Cells,
+    Condition,
+    Filter,
+    Value,
+    around,
+    cuts_of,
+    number_text,
+)
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
@@ -368,21 +376,12 @@ def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.
         cells: list[Cell] = [(label, label_number(label)) for label in column.labels]
         codes = np.where(column.codes < 0, len(cells), column.codes).astype(np.int64)
         return np.where(column.missing, len(cells) + 1, codes), [*cells, (None, None), (MISSING, None)]
-    cuts: set[float] = set()
-    for condition in conditions:
-        if isinstance(condition, Between):
-            cuts |= {end for end in (condition.start, condition.below) if np.isfinite(end)}
-        else:
-            cuts |= {value for value in condition.values if isinstance(value, float)}
-    ordered = sorted(cuts)
-    middles = [a / 2 + b / 2 for a, b in itertools.pairwise(ordered)]
-    around = (
-        [ordered[0] - 1 - abs(ordered[0]), *middles, ordered[-1] + 1 + abs(ordered[-1])] if ordered else [0.0]
-    )
-    cells = [(None, around[0])]
-    for cut, after in zip(ordered, around[1:], strict=True):
+    cuts = cuts_of(conditions)
+    first, *others = around(cuts)
+    cells = [(None, first)]
+    for cut, after in zip(cuts, others, strict=True):
         cells += [(None, cut), (None, after)]
-    bounds = np.array(ordered)
+    bounds = np.array(cuts)
     codes = np.searchsorted(bounds, column, "left") + np.searchsorted(bounds, column, "right")
     return np.where(np.isnan(column), len(cells), codes), [*cells, (MISSING, None)]
 

@@ -18,27 +18,16 @@ from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.linking import Links
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.releasing.consistency import LEVEL, Replay
-from coterie.statistics.releasing.large_tables import ReleasedTable, released_tables
+from coterie.statistics.releasing.consistency import LEVEL, Replay, possible_range
+from coterie.statistics.releasing.large_tables import ReleasedTable, ReleasedValue, released_tables
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale, threshold_of
 from coterie.statistics.releasing.records import RecordSource
 from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.equations import Expression, names_in
 from coterie.statistics.specification.filters import label_text
 from coterie.statistics.specification.specification import Notion, Specification, StatisticKind
-
-
-@dataclass(frozen=True)
-class ReleasedValue:
-    name: str
-    is_equation: bool
-    value: float
-    lower: float
-    upper: float
-    expected_error: float
-    statistic: str = ""  # of a private key: whose key it is …
-    key: str = ""  # … and the key itself
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,8 @@ class StatisticsRelease:
     private: bool
     tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
     pilot: Mapping[str, float] | None = None
+    uninformative: tuple[str, ...] = ()  # figures whose intervals hold all that is possible
+    apart: float = 0.0  # by how many records tables in a circle differ in what they share
 
     def __getitem__(self, name: str) -> ReleasedValue:
         return next(value for value in self.values if value.name == name)
@@ -67,8 +58,10 @@ def make_release(
     replay = Replay.of(design, as_floats(chosen.budgets))
     made = replay.made
     cells = made.tables(noisy)
-    statistics, equations = evaluate(design, made.asked(noisy, cells))
-    bounds = replay.intervals(noisy[0])
+    asked = made.asked(noisy, cells)
+    statistics, equations = evaluate(design, asked)
+    bounds = replay.intervals(noisy[0], published=asked[0])
+    everything = {e.target.name: possible_range(e.target.expression) for e in design.metric.errors}
     errors = {error.name: error.mean for error in chosen.errors}
     values, figures = [], {}
     counts = {
@@ -91,10 +84,24 @@ def make_release(
         if name in counts:
             figures[counts[name]] = values[-1]
     known = [np.where(fit.unseen, np.inf, one[0]) for fit, one in zip(made.fits, cells, strict=True)]
-    tables = released_tables(chosen, exact, noise.sampler, known, figures)
+    tables = released_tables(chosen, exact, noise, known, figures)
     scales = _release_scales(design, chosen.budgets)
+
+    def counted(links: Links) -> bool:
+        return links.linked and made.groups[links.tables[0]].counts
+
+    nothing = [name for name, interval in bounds.items() if interval == everything[name]]
     return StatisticsRelease(
-        chosen, tuple(values), noisy[0], scales, noise.name, noise.sampler.private, tables, pilot
+        chosen,
+        tuple(values),
+        noisy[0],
+        scales,
+        noise.name,
+        noise.sampler.private,
+        tables,
+        pilot,
+        tuple(name for name in nothing if name not in shown and name not in large),
+        max((one.apart([cells[t] for t in one.tables]) for one in made.links if counted(one)), default=0.0),
     )
 
 

@@ -15,7 +15,7 @@ from coterie.schema.codebook import marked_by
 from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value, filter_text
 from coterie.table.checked import step_of
 from coterie.table.columns.labels import MISSING_LABEL
 
@@ -120,12 +120,12 @@ def _asked_number(value: Value, attribute: Attribute) -> Value:
     domain = attribute.domain
     if domain is not None and not domain.lower <= number <= domain.upper:
         raise SchemaError(
-            f"A filter asks for '{attribute.name}' = {value}, which lies outside its declared domain.",
+            f"A filter asks for '{attribute.name}' = {filter_text(value)}, which lies outside its declared domain.",
             "Correct the filter, or the domain.",
         )
     if attribute.type is AttributeType.INTEGER and not number.is_integer():
         raise SchemaError(
-            f"A filter asks for '{attribute.name}' = {value}, but it has whole numbers only: nobody matches.",
+            f"A filter asks for '{attribute.name}' = {filter_text(value)}, but it has whole numbers only: nobody matches.",
             "Write a whole number, or a range: {from: …, below: …}.",
         )
     return number

@@ -82,7 +82,8 @@ def check(specification: Specification) -> None:
                 )
             if name not in known:
                 raise ParameterError(
-                    f"Equation '{equation.name}' uses the unknown statistic '{name}'.", nearest(name, known)
+                    f"Equation '{equation.name}' uses the unknown statistic '{name}'.",
+                    nearest(name, [other for other in known if other != equation.name]),
                 )
     in_order({equation.name: equation.expression for equation in specification.equations})
 

@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.schema.domain import reads_as_number
 
-# Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), and a text that
-# could run into its surroundings is written in quotes. So two different filters, groups or measurements never get the
-# same name.
+# Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), a text that could run
+# into its surroundings in quotes. So two different filters, groups or measurements never get the same name.
 
 _LABEL = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^,]+)""")
 _IN_LABELS = frozenset(',"[]\\')
@@ -199,15 +198,11 @@ def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()
     kinds = {(1 << len(filters)) - 1}
     for column, conditions in conditions_of(filters).items():
         here = [(i, c) for i, chosen in enumerate(filters) for name, c in chosen.conditions if name == column]
-        place = {condition: index for index, condition in enumerate(conditions)}
-        masks = set()
+        refused = set()
         for accepted in atoms(conditions):
-            mask = (1 << len(filters)) - 1
-            for index, condition in here:
-                if not accepted[place[condition]]:
-                    mask &= ~(1 << index)
-            masks.add(mask)
-        kinds = {kind & mask for kind in kinds for mask in masks}
+            no = {c for c, yes in zip(conditions, accepted, strict=True) if not yes}
+            refused.add(sum(1 << i for i in {i for i, condition in here if condition in no}))
+        kinds = {kind & ~bits for kind in kinds for bits in refused}
         if len(kinds) > MOST_KINDS:
             return None
     for group in disjoint:
@@ -258,19 +253,27 @@ def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, 
     A cell of a CSV file is both a text and perhaps a number ("3" is text 3 and number 3), so where a column
     is asked for both, every text is tried with every number: safe, if sometimes too careful.
     """
-    texts: set[str] = set()
-    cuts: set[float] = set()
-    for condition in conditions:
-        if isinstance(condition, Between):
-            cuts |= {end for end in (condition.start, condition.below) if math.isfinite(end)}
-        else:
-            texts |= {value for value in condition.values if isinstance(value, str)}
-            cuts |= {value for value in condition.values if isinstance(value, float)}
-    ordered = sorted(cuts)
-    between = [a / 2 + b / 2 for a, b in itertools.pairwise(ordered)]
-    ends = [ordered[0] - 1.0 - abs(ordered[0]), ordered[-1] + 1.0 + abs(ordered[-1])] if ordered else []
-    numbers = [None, *sorted([*ordered, *between, *ends])]
+    texts = {v for c in conditions if isinstance(c, OneOf) for v in c.values if isinstance(v, str)}
+    cuts = cuts_of(conditions)
+    numbers = [None, *(sorted([*cuts, *around(cuts)]) if cuts else ())]
     return [(text, value) for text in [None, *sorted(texts)] for value in numbers]
+
+
+def cuts_of(conditions: Iterable[Condition]) -> list[float]:
+    """Where the line of numbers is cut, rising: at the ends of ranges, and at numbers that are asked for."""
+    found: set[float] = set()
+    for c in conditions:
+        asked = (c.start, c.below) if isinstance(c, Between) else c.values
+        found |= {end for end in asked if isinstance(end, float)}
+    return sorted(filter(math.isfinite, found))
+
+
+def around(cuts: Sequence[float]) -> list[float]:
+    """A number below all cuts, one between each two, and one above all."""
+    if not cuts:
+        return [0.0]
+    between = [a / 2 + b / 2 for a, b in itertools.pairwise(cuts)]
+    return [cuts[0] - 1.0 - abs(cuts[0]), *between, cuts[-1] + 1.0 + abs(cuts[-1])]
 
 
 def _separated(kind: int, group: frozenset[int]) -> list[int]:
@@ -278,14 +281,11 @@ def _separated(kind: int, group: frozenset[int]) -> list[int]:
     members = [index for index in group if kind >> index & 1]
     if len(members) < 2:
         return [kind]
-    without = kind
-    for index in members:
-        without &= ~(1 << index)
+    without = kind & ~sum(1 << index for index in members)
     return [without | (1 << index) for index in members]
 
 
 # The cells into which filters cut the records: a product of columns, each cut where some condition changes its answer.
-#
 # All counts and sums that filters ask for are sums over cells, and one record lies in one cell.
 
 MOST_CELLS = 1 << 20

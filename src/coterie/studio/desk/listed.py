@@ -48,7 +48,8 @@ def suggested(schema: Schema) -> tuple[dict[str, Any], dict[str, Any]]:
     usable = [a for a in schema.attributes if a.role not in (Role.IDENTIFIER, Role.WEIGHT)]
     by_weight = {"weighted": True} if schema.weight is not None and schema.weight.domain is not None else {}
     numbers = [a for a in usable if a.type in NUMERIC and a.domain is not None][:_MOST_MEANS]
-    groups = next(((a.name, _labels(a)) for a in usable if 2 <= len(_labels(a)) <= _MOST_LABELS), None)
+    worded = sorted(usable, key=lambda a: not a.value_labels)  # codes with words are what people ask for
+    groups = next(((a.name, _labels(a)) for a in worded if 2 <= len(_labels(a)) <= _MOST_LABELS), None)
     statistics: dict[str, Any] = {}
     equations: dict[str, Any] = {}
     if groups:

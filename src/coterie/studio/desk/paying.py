@@ -25,7 +25,7 @@ from coterie.statistics.releasing.released_files import certificate_path
 from coterie.statistics.releasing.tidy_table import ENDINGS
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
-from coterie.studio.ledgers import last_account
+from coterie.studio.ledgers import account_of, last_account
 from coterie.table.hidden_files import FileLock
 
 
@@ -93,7 +93,7 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
             )
     ledger, new = None, None
     if form.text("counted") == "ledger":
-        ledger, new = _ledger(form, purpose_of(specification))
+        ledger, new = _ledger(desk, form, purpose_of(specification))
     paying = Paying(
         id=secrets.token_hex(16),
         plan=chosen.digest,
@@ -110,7 +110,7 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
     return paying
 
 
-def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
+def _ledger(desk: Desk, form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
     """A ledger, and the terms of people who are new to it; with enough left for this release."""
     if not form.text("ledger"):
         raise ParameterError(
@@ -126,14 +126,15 @@ def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
             f"The ledger {path.name} does not know the population '{asked.population}' yet.",
             "Give the lifetime budget of these people below: it can never be changed later.",
         )
-    terms = _terms(asked.population, form.text("lifetime"), form.text("delta") or None)
+    terms = _terms(desk, asked.population, form.text("lifetime"), form.text("delta") or None)
     LedgerAccount(terms).afford(asked.loss)
     return path, terms
 
 
-def _terms(population: str, lifetime: str, delta: str | None) -> Terms:
+def _terms(desk: Desk, population: str, lifetime: str, delta: str | None) -> Terms:
     with_delta = None if delta is None else parse_epsilon(delta, "the lifetime δ")
-    return Terms(population, parse_epsilon(lifetime, "the lifetime"), with_delta)
+    counted = account_of(desk.project.schema())
+    return Terms(population, parse_epsilon(lifetime, "the lifetime"), with_delta, **counted)
 
 
 def planned(desk: Desk) -> Paying | None:
@@ -149,7 +150,7 @@ def balances_of(desk: Desk, paying: Paying) -> tuple[Balance, Balance | None] | 
         return None
     asked = purpose_of(desk.specification())
     if not _known(paying):
-        account = LedgerAccount(_terms(paying.population, paying.lifetime or "", paying.delta))
+        account = LedgerAccount(_terms(desk, paying.population, paying.lifetime or "", paying.delta))
         return account.balance(), account.afford(asked.loss)
     book = Ledger.inspect(paying.ledger)
     now = book.balance(paying.population)
@@ -183,7 +184,9 @@ def pay(desk: Desk, identity: str, command: str) -> int:
             )
         if not _known(paying):
             assert paying.ledger is not None
-            Ledger.add_population(paying.ledger, paying.population, paying.lifetime or "", delta=paying.delta)
+            terms = account_of(desk.project.schema())
+            lifetime = paying.lifetime or ""
+            Ledger.add_population(paying.ledger, paying.population, lifetime, delta=paying.delta, **terms)
         rule = rule_of(desk)
         published = release(
             desk.specification(),

@@ -23,6 +23,7 @@ from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.statistics.releasing.tidy_table import read, rows_of
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
 from coterie.studio.desk.paying import Paying, rule_of
+from coterie.studio.ledgers import account_of
 from coterie.studio.same_in_code import ways
 
 
@@ -68,6 +69,8 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
     if paying.ledger and paying.lifetime:
         new = ["--population", paying.population, "--lifetime", paying.lifetime]
         new += ["--delta", paying.delta] if paying.delta else []
+        for name, value in account_of(desk.project.schema()).items():
+            new += [f"--{name.replace('_', '-')}", str(value)]
         first = shlex.join(["coterie", "ledger", "init", paying.ledger, *new]) + "\n"
     return ways(f"{first}{shlex.join(command)}\n{shlex.join(verify)}", python)
 
@@ -81,6 +84,17 @@ def shown(desk: Desk) -> dict[str, Any]:
     even, design = even_plan(chosen.specification), chosen.design
     total, feasible = float(design.total), design.feasible
     used = feasible.used(np.array([float(budget) for budget in chosen.budgets]))
+    errors = [
+        _error(error, start, made, _measured_for(design, made))
+        for error, start, made in zip(chosen.errors, even.errors, design.metric.errors, strict=True)
+    ]
+    families = list(dict.fromkeys(error["statistic"] for error in errors))
+    # Worst first: tolerances that are missed, then by statistic, as different ones have different units.
+    worst = sorted(
+        errors, key=lambda e: (e["meets"] is not False, families.index(e["statistic"]), -e["exact"][2])
+    )
+    for place, error in enumerate(worst):
+        error["place"] = place
     return {
         "version": desk.state.version,
         "plan": chosen.digest,
@@ -95,10 +109,7 @@ def shown(desk: Desk) -> dict[str, Any]:
         "score_words": _score(chosen.score, even.score),
         "rule": desk.state.rule,
         "shares": _shares(desk, chosen, total),
-        "errors": [
-            _error(error, start, made.target, _measured_for(design, made))
-            for error, start, made in zip(chosen.errors, even.errors, design.metric.errors, strict=True)
-        ],
+        "errors": errors,
     }
 
 
@@ -136,7 +147,10 @@ def _shares(desk: Desk, chosen: Plan, total: float) -> list[dict[str, Any]]:
     ]
 
 
-def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple[str, ...]) -> dict[str, Any]:
+def _error(
+    error: PredictedError, even: PredictedError, made: TargetError, uses: tuple[str, ...]
+) -> dict[str, Any]:
+    target = made.target
     times = error.mean / even.mean if even.mean > 0 else 1.0
     meets = None if target.tolerance is None else getattr(error, target.summary.value) <= target.tolerance
     return {
@@ -152,6 +166,8 @@ def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple
         "bar": round(min(times, 2.0) * 100, 2),  # 100: as with an equal split; 200: twice as far off, or more
         "tolerance": "" if target.tolerance is None else number(target.tolerance),
         "meets": meets,
+        # Half of the number itself, as it is guessed: nobody can use that. A difference may be nothing.
+        "rough": not target.is_equation and error.p95 >= abs(made.truth) / 2,
         "measured_from": list(uses),
     }
 

@@ -70,6 +70,10 @@ if (filter) {
     for (const name of quiet) sent.delete(name);
     return sent;
   }
+  // What has the focus stays: who goes by keyboard would be thrown to the top of the page.
+  const put = (here, other) => {
+    if (!here.isEqualNode(other) && !here.contains(document.activeElement)) here.replaceWith(other);
+  };
   // A range of which one end is written is still being written.
   const half = () => rows.some((row) => {
     const [lower, upper] = ["lower", "upper"].map((end) => row.querySelector(`input[name$=".${end}"]`).value.trim());
@@ -87,13 +91,13 @@ if (filter) {
       told.textContent = "Saved.";
       const version = fresh.querySelector("input[name=version]").value;
       for (const field of document.querySelectorAll("input[name=version]")) field.value = version;
-      for (const part of ["#states", ".done-so-far"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
+      for (const part of ["#states", ".done-so-far"]) put(document.querySelector(part), fresh.querySelector(part));
       for (const row of rows) {
         const other = fresh.getElementById(row.id);
         if (!other) continue;
         row.dataset.open = other.dataset.open;
         row.className = other.className;
-        for (const part of [".state", ".hints", ".labels > summary"]) row.querySelector(part).replaceWith(other.querySelector(part));
+        for (const part of [".state", ".hints", ".labels > summary"]) put(row.querySelector(part), other.querySelector(part));
       }
     }).catch(() => { told.textContent = "Not saved: the studio does not answer. Is it still running?"; }).finally(() => { busy -= 1; });
   }

@@ -1,7 +1,5 @@
-// The statistics' desk. Every form works without this; it moves shares and errors while a slider is dragged.
+// The statistics' desk: it moves shares and errors while a slider is dragged.
 "use strict";
-
-document.documentElement.classList.add("scripted");
 
 // Fields that a kind of statistic or an equation does not have are put away.
 function choosing(select, name) {
@@ -74,9 +72,9 @@ if (desk) {
     document.getElementById("used").textContent = told.used_shown;
     document.getElementById("score").textContent = told.score_words;
     document.querySelectorAll(".equivalent code").forEach((code, index) => { code.textContent = told.equivalent[index]; });
-    const rows = document.querySelectorAll("#errors tbody tr");
-    told.errors.forEach((error, index) => {
-      const row = rows[index], bar = row.querySelector("rect:not(.ground)"), cells = row.querySelectorAll("td.number");
+    const rows = new Map([...document.querySelectorAll("#errors tbody tr")].map((row) => [row.dataset.name, row]));
+    told.errors.forEach((error) => {
+      const row = rows.get(error.name), bar = row.querySelector("rect:not(.ground)"), cells = row.querySelectorAll("td.number");
       bar.setAttribute("width", error.bar);
       bar.setAttribute("class", error.bar > 100.5 ? "worse" : "better");
       row.querySelector(".times").textContent = `× ${error.times}`;

@@ -158,7 +158,7 @@ def severe_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
 def last_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
     """What was found about what stands here now; nothing where no audit was made since."""
     last = jobs.result(project, "audit")
-    return None if last is None or _stale(project, last) else dict(last["found"])
+    return None if last is None or _stale(project, last) else last["found"] | {"of": last["parameters"]["of"]}
 
 
 def signed_reason(project: Project, jobs: Jobs) -> SignedReason | None:

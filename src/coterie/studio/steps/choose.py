@@ -177,7 +177,7 @@ def _notes(schema: Schema) -> list[str]:
     found = (
         ([a.name for a in schema.with_role(Role.KEEP)], "released untouched, so outside every promise"),
         (
-            [a.name for a in protected if a.domain_from_data],
+            [a.name for a in protected if a.from_data],
             "described from the data, which breaks every proof",
         ),
         ([a.name for a in protected if a.order_from_data], "ordered by the data, which breaks every proof"),

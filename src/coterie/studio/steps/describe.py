@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -17,7 +18,7 @@ from starlette.responses import JSONResponse
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
 from coterie.publication.staging import stage_bytes
 from coterie.report.charts.inline import small_bars
-from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Search
+from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Role, Schema
 from coterie.schema.document import parse_yaml
 from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
 from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
@@ -27,21 +28,15 @@ from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import describing_lines
 from coterie.studio.suggesting import Suggestion, suggested
-from coterie.studio.words import TYPES
+from coterie.studio.words import MISSING, OUTSIDE, ROLES, TYPES
 from coterie.table.checked import same_columns
 from coterie.table.columns.cells import without_marks
 from coterie.table.columns.labels import category_column
 from coterie.table.hidden_files import put_file
 
 router = APIRouter()
-_CHOICES = {
-    "roles": list(Role),
-    "types": list(AttributeType),
-    "orders": list(Order),
-    "missing": list(Missing),
-    "outside": list(Outside),
-    "searches": list(Search),
-}
+_CHOICES = {"role": ROLES, "type": TYPES, "missing": MISSING, "outside": OUTSIDE}  # in words
+_IN_ALL = {"protect": "protected", "weight": "weight", "keep": "kept untouched", "identifier": "dropped"}
 _ONE_NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
 _FEW = 6  # different texts, up to which a column may hold the usual answers to a question
 Columns = dict[str, dict[str, Any]]
@@ -69,6 +64,7 @@ def shown(
     known, schema = _columns(project, jobs), project.schema()
     job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
     offered = [row for row in rows if row.name not in project.state.dismissed]
+    roles = Counter(row.role for row in rows)
     suggestions = {row.name: found for row in offered if (found := _suggestion(project, row, known))}
     return step_page(
         project,
@@ -81,9 +77,10 @@ def shown(
         suggestions=suggestions,
         schema=schema,
         bars=small_bars,
-        type_words=TYPES,
         undoable=project.before_path.exists(),
         choices=_CHOICES,
+        in_all=", ".join(f"{count} {_IN_ALL[role]}" for role in _IN_ALL if (count := roles[role])),
+        orders={order: order for order in Order},
         factor=FACTOR,
         taxonomies=known_taxonomies(project),
         job=job,
@@ -298,7 +295,7 @@ def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:
         if not form.text("bulk_to"):
             return
     entry, _, value = form.text("bulk_to").partition(": ")
-    if entry not in ("role", "missing", "outside", "type"):
+    if value not in _CHOICES.get(entry, {}):
         raise ParameterError("Nothing was chosen for the selected attributes.", "Choose it in the list.")
     for place in chosen:
         setattr(rows[place], entry, value)

@@ -167,7 +167,7 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
         place=_begin(offers, wish, project.state.choice, best_word),
         suggested=begin,
         close=bool(offers) and offers[begin].words == best_word,
-        from_data=[a.name for a in schema.protected if a.domain_from_data or a.order_from_data],
+        from_data=[a.name for a in schema.protected if a.from_data or a.order_from_data],
         ways=recommend_lines(project, asked) if offers and asked else [],
     )
 

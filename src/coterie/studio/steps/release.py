@@ -17,10 +17,11 @@ from coterie.promise.certifying import warnings_on
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import Ledger, without_credentials
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.ledgers import accounts, counted
+from coterie.studio.ledgers import account_of, accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, step_page
 from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, Stale
@@ -61,7 +62,7 @@ def ledger(project: Opened, releases: Releasing, jobs: Running, form: Form) -> R
     asked = ReleaseForm.sent(form)
     try:
         if form.text("do") == "make":
-            _make_ledger(asked)
+            _make_ledger(asked, project.schema())
         elif not os.path.exists(asked.ledger_path):
             raise LedgerError(f"There is no ledger at {asked.ledger_path}.", "Make one, or check the path.")
     except CoterieError as problem:
@@ -69,11 +70,11 @@ def ledger(project: Opened, releases: Releasing, jobs: Running, form: Form) -> R
     return _form(project, releases, jobs, replace(asked, lifetime=""))
 
 
-def _make_ledger(asked: ReleaseForm) -> None:
+def _make_ledger(asked: ReleaseForm, schema: Schema) -> None:
     path, lifetime = asked.ledger_path, parse_epsilon(asked.lifetime, "lifetime")
     if os.path.exists(path) and Ledger.inspect(path).lifetimes.get(asked.population) == lifetime:
         return  # made by the first of two clicks
-    Ledger.add_population(path, asked.population, lifetime, delta=asked.delta or None)
+    Ledger.add_population(path, asked.population, lifetime, delta=asked.delta or None, **account_of(schema))
 
 
 def _form(

@@ -6,7 +6,7 @@ The plan never looks at the data. The release is in statistics_release.py.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import yaml
@@ -18,7 +18,7 @@ from coterie.promise.posterior import most_sure, share_in_words
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics import allocators, read_specification
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.planning.by_hand import grid_of, moved
+from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.desk import entries
 from coterie.studio.desk import listed as suggestion
@@ -98,76 +98,79 @@ def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
     return dict(found["found"])
 
 
-@router.post("/p/{project}/statistics/suggest")
-def suggest(project: Opened, jobs: Running, form: Form) -> Response:
+def _changed(
+    project: Project,
+    jobs: Jobs,
+    form: Sent,
+    make: Callable[[dict[str, Any]], dict[str, Any]],
+    typed: dict[str, str] | None = None,
+) -> Response:
+    """Another specification in the place of the one that lies there, or what is wrong with it."""
     desk = Desk(project)
-    document = desk.document or suggestion.settings(project)
-    statistics, equations = suggestion.suggested(project.schema())
     try:
-        if not statistics:
-            raise ParameterError(
-                "Nothing can be suggested: no attribute has declared bounds or few declared labels.",
-                "Describe the table further, or add a statistic yourself.",
-            )
-        desk.write(form.version, {**document, "statistics": statistics, "equations": equations})
-    except CoterieError as problem:
-        return _page(project, jobs, problem)
-    return go(project, "statistics")
-
-
-@router.post("/p/{project}/statistics/table")
-def add_table(project: Opened, jobs: Running, form: Form) -> Response:
-    """A table that was put together on the page, with its margins."""
-    desk = Desk(project)
-    document = desk.document or suggestion.settings(project)
-    try:
-        name, entry = suggestion.table_entry(project.schema(), form.several("by"), form.text("of"))
-        known = document.get("statistics") or {}
-        if name in known:
-            raise ParameterError(f"The table '{name}' stands in the list already.", "Change it there.")
-        desk.write(form.version, {**document, "statistics": {**known, name: entry}})
-    except CoterieError as problem:
-        return _page(project, jobs, problem)
-    return go(project, "statistics")
-
-
-@router.post("/p/{project}/statistics/settings")
-def change_settings(project: Opened, jobs: Running, form: Form) -> Response:
-    desk = Desk(project)
-    document = desk.document or suggestion.settings(project)
-    typed = {name: form.text(name) for name in form.names}
-    unit = form.text("unit", "epsilon")
-    budget = {"rho" if unit == "rho" else "epsilon": form.text("budget")}
-    if unit == "delta":
-        budget["delta"] = form.text("delta")
-    changed: dict[str, Any] = {
-        "release": form.text("release"),
-        "population": form.text("population"),
-        "neighbours": form.text("neighbours"),
-        "budget": budget,
-        "expected_from": form.text("expected_from") or "the publisher's expectation",
-    }
-    try:
-        records = form.whole("records", "The number of records")
-        optional = {"records": records, "floor": form.text("floor"), "pilot": form.text("pilot")}
-        kept = {name: value for name, value in document.items() if name not in optional}
-        changed |= {name: value for name, value in optional.items() if value}
-        desk.write(form.version, {**kept, **changed})
+        desk.write(form.version, make(desk.document or suggestion.settings(project)))
     except CoterieError as problem:
         return _page(project, jobs, problem, typed)
     return go(project, "statistics")
 
 
+@router.post("/p/{project}/statistics/suggest")
+def suggest(project: Opened, jobs: Running, form: Form) -> Response:
+    def make(document: dict[str, Any]) -> dict[str, Any]:
+        statistics, equations = suggestion.suggested(project.schema())
+        if not statistics:
+            raise ParameterError(
+                "Nothing can be suggested: no attribute has declared bounds or few declared labels.",
+                "Describe the table further, or add a statistic yourself.",
+            )
+        return {**document, "statistics": statistics, "equations": equations}
+
+    return _changed(project, jobs, form, make)
+
+
+@router.post("/p/{project}/statistics/table")
+def add_table(project: Opened, jobs: Running, form: Form) -> Response:
+    """A table that was put together on the page, with its margins."""
+
+    def make(document: dict[str, Any]) -> dict[str, Any]:
+        name, entry = suggestion.table_entry(project.schema(), form.several("by"), form.text("of"))
+        known = document.get("statistics") or {}
+        if name in known:
+            raise ParameterError(f"The table '{name}' stands in the list already.", "Change it there.")
+        return {**document, "statistics": {**known, name: entry}}
+
+    return _changed(project, jobs, form, make)
+
+
+@router.post("/p/{project}/statistics/settings")
+def change_settings(project: Opened, jobs: Running, form: Form) -> Response:
+    def make(document: dict[str, Any]) -> dict[str, Any]:
+        unit = form.text("unit", "epsilon")
+        budget = {"rho" if unit == "rho" else "epsilon": form.text("budget")}
+        if unit == "delta":
+            budget["delta"] = form.text("delta")
+        records = form.whole("records", "The number of records")
+        optional = {"records": records, "floor": form.text("floor"), "pilot": form.text("pilot")}
+        kept = {name: value for name, value in document.items() if name not in optional}
+        needed = {name: form.text(name) for name in ("release", "population", "neighbours")}
+        expected = form.text("expected_from") or "the publisher's expectation"
+        given = {name: value for name, value in optional.items() if value}
+        return {**kept, **needed, "budget": budget, "expected_from": expected, **given}
+
+    return _changed(project, jobs, form, make, {name: form.text(name) for name in form.names})
+
+
 @router.post("/p/{project}/statistics/import")
 def import_text(project: Opened, jobs: Running, form: Form) -> Response:
     """The specification as YAML, from a file or edited in the page. Its schema is the project's."""
-    desk = Desk(project)
-    try:
-        document = dict(read_specification(form.text("text") + "\n", project.schema()).document)
-        desk.write(form.version, document)
-    except CoterieError as problem:
-        return _page(project, jobs, problem, {"text": form.text("text")})
-    return go(project, "statistics")
+    text = form.text("text")
+    return _changed(
+        project,
+        jobs,
+        form,
+        lambda _: dict(read_specification(text + "\n", project.schema()).document),
+        {"text": text},
+    )
 
 
 @router.get("/p/{project}/statistics/statistics.yaml")
@@ -198,27 +201,6 @@ def move(project: Opened, form: Form) -> Response:
     except CoterieError as error:
         return JSONResponse({"problem": error.located, "advice": error.advice}, 400)
     return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
-
-
-@router.post("/p/{project}/statistics/split")
-def change_split(project: Opened, jobs: Running, form: Form) -> Response:
-    """The same without a script: what was typed is taken, the others share the rest."""
-    desk = Desk(project)
-    locked = tuple(form.several("locked"))
-    try:
-        design, split = even_plan(desk.specification()).design, desk.split
-        typed: dict[str, Fraction] = {}
-        for number, name in enumerate(split):
-            value = parse_epsilon(form.text(f"budget-{number}"), f"the budget of '{name}'")
-            if value != split[name]:
-                typed[name] = value
-        for name, value in typed.items():
-            split = moved(design, split, name, value, {*locked, *typed} - {name})
-        for name in list(typed)[-1:]:
-            desk.move(form.version, name, split[name], tuple({*locked, *typed} - {name}))
-    except CoterieError as problem:
-        return _page(project, jobs, problem)
-    return go(project, "statistics")
 
 
 @router.post("/p/{project}/statistics/optimise")

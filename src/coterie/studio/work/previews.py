@@ -24,7 +24,6 @@ from coterie.report.charts import Figure, number, risk_utility_map
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import counted, error_by_k
 from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, is_synthetic, verdict
-from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
 from coterie.studio.looked import CELLS
 from coterie.studio.project import Choice, Project
@@ -56,10 +55,13 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     tell(0.5, "Counting before and after")
     synthetic = get_method(choice.method).synthetic
     pair = bring_together(table, release.table, schema, shuffled=synthetic)
-    attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
+    words = {name: dict(schema[name].value_labels or ()) for name in pair.original}
+    attributes = [
+        _counted(column, pair.released[name], words[name]) for name, column in pair.original.items()
+    ]
     # Which column is the class to predict, only a person can say.
     wanted = [measure for measure in all_measures().values() if measure.name != "classification"]
-    tables = _cells(project, pair, schema)
+    tables = _cells(project, pair, words)
     measures = []
     for place, measure in enumerate(wanted):
         tell(0.55 + 0.45 * place / len(wanted), f"Measuring: {measure.title}")
@@ -77,7 +79,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     }
 
 
-def _cells(project: Project, pair: Pair, schema: Schema) -> list[dict[str, Any]]:
+def _cells(project: Project, pair: Pair, words: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
     """The cell of every row before and after, for tables of any columns; the names of the cells are what is returned."""
     found = {name: cells_of(pair.original[name], pair.released[name], BINS, LABELS) for name in pair.original}
     kept: dict[str, Any] = {"before": np.array([one.before for one in found.values()], dtype=np.uint8)}
@@ -87,7 +89,6 @@ def _cells(project: Project, pair: Pair, schema: Schema) -> list[dict[str, Any]]
     packed = BytesIO()
     np.savez_compressed(packed, **kept)
     stage_bytes(packed.getvalue(), project.folder / CELLS, force=True, private=True).publish()
-    words = {name: dict(schema[name].value_labels or ()) for name in found}
     return [
         {
             "name": name,
@@ -98,12 +99,12 @@ def _cells(project: Project, pair: Pair, schema: Schema) -> list[dict[str, Any]]
     ]
 
 
-def _counted(before: Column, after: Column) -> dict[str, Any]:
-    """What the page draws, as it is kept in the project."""
+def _counted(before: Column, after: Column, words: dict[str, str]) -> dict[str, Any]:
+    """What the page draws, as it is kept in the project; codes in `words`."""
     found = counted(before, [after])
     kept = {"name": found.name, "before": found.before, "after": found.after[0], "moved": found.moved}
     if found.edges is None:
-        return {"kind": "labels", "labels": found.labels, **kept}
+        return {"kind": "labels", "labels": [words.get(label, label) for label in found.labels or ()], **kept}
     moments = {"mean": found.means, "deviation": found.deviations}
     return {"kind": "bins", "edges": found.edges, "unit": found.unit, "dates": found.dates, **kept, **moments}
 

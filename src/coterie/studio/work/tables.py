@@ -55,11 +55,13 @@ def load(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         draft, new, gone = fitted(project.schema(), Schema.load(draft))
     project.change(loaded=loaded, schema=draft)
     columns = []
+    described = {attribute.name: attribute for attribute in Schema.load(draft).attributes}
     for place, name in enumerate(table.column_names):
         tell(0.7 + 0.3 * place / table.num_columns, f"Looking at {name}")
         suggestion = suggestions.get(name, "")
         hint = _HINTS.get(suggestion, "")
-        columns.append(_column(name, table[name]) | {"hint": hint, "suggestion": suggestion})
+        labels = dict(described[name].value_labels or ()) if name in described else {}
+        columns.append(_column(name, table[name], labels) | {"hint": hint, "suggestion": suggestion})
     return {"columns": columns, "new": new, "gone": gone, "guessed": _guessed(Schema.load(draft).dialect)}
 
 
@@ -100,8 +102,8 @@ def fitted(described: Schema, drafted: Schema) -> tuple[str, list[str], list[str
     )
 
 
-def _column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    found = profile_column(column).to_dict()
+def _column(name: str, column: pa.ChunkedArray, labels: Mapping[str, str]) -> dict[str, Any]:
+    found = profile_column(column, labels).to_dict()
     return {"name": name, "type": _words(column.type), "note": _note(column), **found}
 
 
