@@ -170,7 +170,7 @@ def test_certificate_show_in_words(run: Run, folder: Path, protect_arguments: Ar
 
 
 def test_methods_fit_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "console", Console(width=80, file=sys.stdout))
+    monkeypatch.setattr(output, "console", Console(width=80))
     listed = run("methods").out
     assert all(f" {name} " in listed for name in all_methods()), "a name is to be copied"
     assert len(listed.splitlines()) < 80
