@@ -15,8 +15,10 @@ from statistics_studio import Bench, sentence, working
 from test_statistics_page import PLAIN
 
 from coterie.publication.ledger import Ledger
+from coterie.schema.attributes import Schema
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.paying import planned
+from coterie.studio.ledgers import account_of
 from shown_lines import run_lines
 
 
@@ -44,6 +46,16 @@ def remaining(folder: Path) -> float:
     ).exists():  # a lifetime is promised when a release is confirmed, not before
         return 5.0
     return float(Ledger.inspect(folder / "ledger.sqlite").balance("people").remaining)
+
+
+@pytest.mark.parametrize(("column", "counted"), [("home", True), ("house number", False)])
+def test_a_new_account_counts_the_unit_of_the_schema(column: str, counted: bool) -> None:
+    attributes = {column: {"role": "identifier"}, "smoker": {"role": "protect", "type": "boolean"}}
+    schema = Schema.load({"attributes": attributes})
+    assert account_of(schema) == {}
+    of_homes = Schema.load({"attributes": attributes, "unit": {"column": column, "at_most": 4}})
+    asked = {"relation": "exchange", "unit": "home", "rows_per_unit": 4}  # no account is named by two words
+    assert account_of(of_homes) == (asked if counted else {})
 
 
 def test_what_will_happen_is_shown_and_then_happens_once(bench: Bench, tmp_path: Path) -> None:

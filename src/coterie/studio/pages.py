@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -65,6 +65,7 @@ def _grouped(notes: Iterable[str]) -> list[str]:
     return [*others, *(f"{', '.join(names)}: public because {reason}" for reason, names in reasons.items())]
 
 
+Entry = TypeVar("Entry")
 STATIC = Path(__file__).parent / "static"
 _pages = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -127,6 +128,13 @@ def told(error: CoterieError, status: int) -> Response:
 def go(project: Project, place: str) -> Response:
     """On to another page of the project."""
     return RedirectResponse(f"/p/{project.id}/{place}", 303)
+
+
+def numbered(entries: Sequence[Entry], number: int) -> Entry:
+    """The one that an address names, counted from 1."""
+    if not 1 <= number <= len(entries):
+        raise HTTPException(404)
+    return entries[number - 1]
 
 
 def download(path: str | Path | None, name: str = "") -> Response:

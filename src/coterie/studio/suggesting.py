@@ -47,26 +47,8 @@ _RANGES = (
     ("ph", 0, 14, "", _DEFINED),
 )
 _PER_WEEK, _HOURS = {"week", "weekly", "woche", "semaine"}, {"hours", "hour", "stunden", "heures"}
-_BODY = {
-    "height": (0, 280, "cm"),
-    "größe": (0, 280, "cm"),
-    "weight": (0, 700, "kg"),
-    "gewicht": (0, 700, "kg"),
-}
-_NOT_OF_ONE = {
-    "mean",
-    "average",
-    "avg",
-    "change",
-    "diff",
-    "difference",
-    "group",
-    "std",
-    "log",
-    "index",
-    "total",
-    "sum",
-}
+_BODY = (("height größe", 0, 280, "cm"), ("weight gewicht", 0, 700, "kg"))
+_NOT_OF_ONE = "mean average avg change diff difference group std log index total sum"
 _USUAL = (
     "female male;female male other;f m;f m x;w m;w m d;weiblich männlich;weiblich männlich divers;femme homme;mujer hombre;"
     "vrouw man;yes no;ja nein;ja nee;oui non;sí no;si no;y n;true false"
@@ -91,14 +73,14 @@ def _range(row: AttributeForm) -> Suggestion | None:
         *re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-zß-ÿ])(?=[A-Z])", " ", f"{row.name} {row.label}").lower())
     }
     unit = row.unit.strip()
-    if words & _NOT_OF_ONE:
+    if words & {*_NOT_OF_ONE.split()}:
         return None
     if words & _PER_WEEK and words & _HOURS:
         return _between(0, 168, "hours", "by definition: a week has 168 hours")
     if unit == "%":
         return _between(0, 100, unit, f"{_DEFINED}: a percentage")
-    for word, (low, high, measured) in _BODY.items():
-        if word in words and (unit == measured or measured in words):
+    for known, low, high, measured in _BODY:
+        if words & {*known.split()} and (unit == measured or measured in words):
             return _between(low, high, measured, _SENSE)
     for known, low, high, measured, because in _RANGES:
         if words & {*known.split()} and unit in ("", measured):

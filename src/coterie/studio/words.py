@@ -1,25 +1,10 @@
-"""Plain words of the studio: terms, methods put together from their parts, and the ends of sliders."""
+"""Plain words of the studio: terms, and methods put together from their parts."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from coterie.methods.recipe import Method
-
-EPSILON = (-200, 100)  # 0.01 to 10
-
-
-def place(number: str) -> int:
-    """Where the slider stands for a number as typed; a browser keeps it within its ends."""
-    try:
-        return round(100 * math.log10(float(number)))
-    except (ValueError, OverflowError):
-        return 0
-
-
-def end(most: int) -> int:
-    return math.ceil(100 * math.log10(most))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from coterie.report.charts.figure import NARROW, Drawing, Figure, FigurePanel, Key, table
 from coterie.report.charts.scale import number
@@ -24,13 +23,15 @@ def correlation_matrix(
     *,
     reach: float = 1.0,
     note: str = "",
-    numbered: Mapping[tuple[int, int], int] = MappingProxyType({}),
+    numbered: Mapping[tuple[int, int], int] | None = None,
 ) -> Figure:
     """Each pair once. Orange is negative, purple positive; `reach` is the value of the darkest colour.
 
     `numbered`: pairs of places whose fields bear a number, the smaller place first.
     """
-    drawing = _triangle(title, names, values, lambda value: f"d{diverging_step(value / reach)}", numbered)
+    drawing = _triangle(
+        title, names, values, lambda value: f"d{diverging_step(value / reach)}", numbered or {}
+    )
     caption = f"{title}. {note or 'Orange is negative, purple positive.'}"
     key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
     return _matrix(f"{title}: correlation matrix", names, values, drawing, caption, key)
@@ -40,7 +41,9 @@ def relation_matrix(
     title: str, names: Sequence[str], values: Sequence[Sequence[float]], *, most: float = 1.0
 ) -> Figure:
     """Each pair once, from 0 (one tells nothing about the other) to `most`, the darkest colour."""
-    drawing = _triangle(title, names, values, lambda value: f"q{min(STEPS - 1, int(value / most * STEPS))}")
+    drawing = _triangle(
+        title, names, values, lambda value: f"q{min(STEPS - 1, int(value / most * STEPS))}", {}
+    )
     key = Key(f"0 to {most:.2g}", _ramp("q"))
     return _matrix(
         f"{title}: relations",
@@ -69,7 +72,7 @@ def _triangle(
     names: Sequence[str],
     values: Sequence[Sequence[float]],
     shade: Callable[[float], str],
-    numbered: Mapping[tuple[int, int], int] = MappingProxyType({}),
+    numbered: Mapping[tuple[int, int], int],
 ) -> Drawing:
     """What lies under the diagonal; `shade` names the colour of a value."""
     room = min(_NAMES, max((text_width(name) for name in names), default=0.0)) + 8

@@ -132,14 +132,10 @@ class Desk:
         split = moved(even_plan(self.specification()).design, self.split, name, value, locked)
         self.change(seen, split=_texts(split), rule=BY_HAND, locked=locked)
 
-    def take(self, seen: int, document: Mapping[str, Any], chosen: Plan, rule: str) -> None:
-        """Another budget and the split that was found for it."""
+    def use(self, seen: int, document: Mapping[str, Any], chosen: Plan, rule: str) -> None:
+        """The split that an allocator found, and the specification with the budget that it is for."""
         text = specification_text(self.project, document)
         self.change(seen, text=text, split=_texts(chosen.split), rule=rule, locked=())
-
-    def use(self, seen: int, chosen: Plan, rule: str) -> None:
-        """The split that an allocator found."""
-        self.change(seen, split=_texts(chosen.split), rule=rule, locked=())
 
     def change(self, seen: int | None, **updates: Any) -> None:
         with FileLock.waited(self.project.folder / "statistics-lock"):

@@ -89,8 +89,7 @@ def _statistic(form: Sent, schema: Schema) -> dict[str, Any]:
 
 
 def _statistic_fields(entry: Mapping[str, Any]) -> dict[str, str]:
-    columns = entry.get("of")
-    listed = columns if isinstance(columns, list) else [] if columns is None else [columns]
+    listed = columns_of(entry)
     fields = {"kind": str(entry.get("kind", "count")), "complete": "yes" if entry.get("complete") else ""}
     fields |= {f"of-{number}": str(column) for number, column in enumerate(listed)}
     for part in ("where", "that"):
@@ -113,6 +112,11 @@ def _statistic_fields(entry: Mapping[str, Any]) -> dict[str, str]:
     for part in (*_PLAIN, "summary", "route"):
         fields[part] = str(entry.get(part, ""))
     return fields
+
+
+def columns_of(entry: Mapping[str, Any]) -> list[Any]:
+    columns = entry.get("of")
+    return columns if isinstance(columns, list) else [] if columns is None else [columns]
 
 
 def sent_fields(form: Sent) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
-from coterie.studio.desk.entries import LISTS, NUMERIC, equation_words, expected_text
+from coterie.studio.desk.entries import LISTS, NUMERIC, columns_of, equation_words, expected_text
 from coterie.studio.ledgers import last_account
 from coterie.studio.project import Project
 
@@ -144,8 +144,7 @@ def said_about(name: str, kind: str, fault: CoterieError | None, notes: Sequence
 
 def words(entry: Mapping[str, Any]) -> str:
     """`mean of cost, by smoker (yes, no), where age from 18 below 65`."""
-    columns = entry.get("of")
-    listed_columns = columns if isinstance(columns, list) else [] if columns is None else [columns]
+    listed_columns = columns_of(entry)
     text = f"weighted {entry.get('kind')}" if entry.get("weighted") is True else str(entry.get("kind"))
     if entry.get("kind") == "quantile":
         text = f"quantile {entry.get('quantile')}"
@@ -167,10 +166,8 @@ def words(entry: Mapping[str, Any]) -> str:
 def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
     budget = document.get("budget") or {}
     unit = "rho" if "rho" in budget else "delta" if "delta" in budget else "epsilon"
-    fields = {
-        name: str(document.get(name) or "") for name in ("release", "population", "records", "neighbours")
-    }
-    fields |= {name: str(document.get(name) or "") for name in ("floor", "pilot")}
+    names = ("release", "population", "records", "neighbours", "floor", "pilot")
+    fields = {name: str(document.get(name) or "") for name in names}
     fields["expected_from"] = str(document.get("expected_from") or "the publisher's expectation")
     main = budget.get("rho", budget.get("epsilon", ""))
     return fields | {"unit": unit, "budget": str(main), "delta": str(budget.get("delta", ""))}

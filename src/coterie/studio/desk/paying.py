@@ -11,12 +11,9 @@ import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
 from coterie.publication.ledger import Balance, Book, Ledger, Purpose, Terms
 from coterie.publication.ledger.account import LedgerAccount
-from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Published, allocators, release
 from coterie.statistics.allocators import DEFAULT
@@ -26,13 +23,12 @@ from coterie.statistics.releasing.tidy_table import ENDINGS
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 from coterie.studio.ledgers import account_of, last_account
+from coterie.studio.project import StoredPart, store
 from coterie.table.hidden_files import FileLock
 
 
-class Paying(BaseModel):
+class Paying(StoredPart):
     """What was planned: confirmed is what is released, or nothing is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     plan: str  # digest of specification and split
@@ -41,9 +37,8 @@ class Paying(BaseModel):
     population: str
     target: str
     ledger: str | None
-    lifetime: (
-        str | None
-    )  # of people whom the ledger does not know yet: promised when the release is confirmed
+    # Of people whom the ledger does not know yet: promised when the release is confirmed.
+    lifetime: str | None
     delta: str | None = None  # of such people, with the lifetime
     cost: str  # as the budget is written
 
@@ -106,7 +101,7 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
         delta=None if new is None or new.delta is None else as_text(new.delta),
         cost=str(specification.budget),
     )
-    _write(desk, paying)
+    store(_path(desk), paying)
     return paying
 
 
@@ -226,7 +221,3 @@ def _table(desk: Desk) -> str:
 
 def _path(desk: Desk) -> Path:
     return desk.project.folder / "statistics-release.json"
-
-
-def _write(desk: Desk, paying: Paying) -> None:
-    stage_bytes(paying.model_dump_json(indent=2).encode(), _path(desk), force=True, private=True).publish()

@@ -11,13 +11,16 @@
       slider.setAttribute("aria-valuetext", `${name} = ${field.value}`);
       soon();
     });
-    field.addEventListener("input", () => {
+    const follow = () => {
       const number = Number(field.value);
       if (number > 0) slider.value = 100 * Math.log10(number);
       slider.setAttribute("aria-valuetext", `${name} = ${field.value}`);
-    });
+    };
+    field.addEventListener("input", follow);
+    follow();
   };
   const most = Number(document.getElementById("k-slider").dataset.most);
+  document.getElementById("k-slider").max = Math.ceil(100 * Math.log10(most));
   pair(document.getElementById("epsilon-slider"), document.getElementById("epsilon"), "ε", (value) => String(Number(value.toPrecision(2))));
   pair(document.getElementById("k-slider"), document.getElementById("k"), "k", (value) => String(Math.min(most, Math.round(value))));
 

@@ -15,7 +15,6 @@ from coterie.methods.recipe import GROUPINGS, Method
 from coterie.promise.posterior import DP, odds_in_words
 from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import parse_epsilon
-from coterie.studio import words as sliders
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import Opened, Running, go, page, step_page
 from coterie.studio.project import Choice, Project
@@ -135,10 +134,6 @@ def _content(project: Project, asked: ChoiceForm) -> dict[str, Any]:
         "parameters": schema.parameters,
         "groupings": list(GROUPINGS),
         "ways": protect_lines(project, choice) if choice else [],
-        "epsilon_slider": sliders.place(asked.epsilon),
-        "k_slider": sliders.place(asked.k),
-        "k_slider_end": sliders.end(records),
-        "slider": sliders.EPSILON,
     }
 
 

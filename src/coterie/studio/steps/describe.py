@@ -24,7 +24,7 @@ from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
 from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import Opened, Running, go, step_page, told
+from coterie.studio.pages import Opened, Running, attached, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import describing_lines
 from coterie.studio.suggesting import Suggestion, suggested
@@ -366,8 +366,7 @@ def schema_file(project: Opened) -> Response:
         if named and not named.startswith("adult:"):
             entries["categories"]["taxonomy"] = str((project.folder / named).resolve())
     text = Schema.load(content).to_yaml()
-    headers = {"Content-Disposition": 'attachment; filename="schema.yaml"'}
-    return Response(text, media_type="application/yaml", headers=headers)
+    return attached(text, "schema.yaml", "application/yaml")
 
 
 @router.post("/p/{project}/describe/taxonomy")

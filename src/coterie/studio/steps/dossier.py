@@ -14,7 +14,7 @@ from coterie.report.dossier import compose_dossier
 from coterie.report.dossier_page import dossier_page
 from coterie.report.dossier_pdf import dossier_pdf
 from coterie.studio.forms import Form
-from coterie.studio.pages import Opened, step_page
+from coterie.studio.pages import Opened, attached, numbered, step_page
 from coterie.studio.project import PastRelease, Project, checked_file
 from coterie.studio.words import AUDIENCES
 from coterie.table.address import without_credentials
@@ -37,10 +37,8 @@ def dossier_of_a_table(project: Opened, number: int, version: str, kind: str, fo
 
 
 def _taken(project: Project, number: int, version: str, kind: str, title: str, address: str = "") -> Response:
-    if not 1 <= number <= len(project.state.released) or version not in ("internal", "public"):
-        raise HTTPException(404)
-    entry = project.state.released[number - 1]
-    if kind not in _KINDS:
+    entry = numbered(project.state.released, number)
+    if version not in ("internal", "public") or kind not in _KINDS:
         raise HTTPException(404)
     try:
         if address and (entry.table is None or without_credentials(address) != entry.data):
@@ -52,9 +50,7 @@ def _taken(project: Project, number: int, version: str, kind: str, title: str, a
     except CoterieError as problem:
         return step_page(project, "release", problem, template="release_problem.html", number=number)
     name = f"{entry.table or Path(entry.data).name}.{'public-' if version == 'public' else ''}dossier.{kind}"
-    return Response(
-        content, media_type=_KINDS[kind], headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )
+    return attached(content, name, _KINDS[kind])
 
 
 def facts(project: Project, number: int, title: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
 from coterie.report.ranking import UNITS
-from coterie.schema.attributes import Parameters, Source
+from coterie.schema.attributes import Parameters, Schema, Source
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
@@ -132,12 +132,17 @@ def use(project: Opened, jobs: Running, form: Form) -> Response:
         schema, result, said = project.schema(), jobs.result(project, "compare"), None
         promised(choice, schema, project.records)
         if result is None or not result["found"]["synthetic"]:  # invented rows show nothing of the data
-            said = schema.model_copy(update={"parameters": Parameters(source=Source.DATA)}).to_yaml()
+            said = seen_in_data(schema)
         project.change(form.version, choice=choice, schema=said)
     except CoterieError as problem:
         return _shown(project, jobs, problem)
     start(project, jobs)
     return go(project, "look")
+
+
+def seen_in_data(schema: Schema) -> str:
+    """The description when somebody chose by looking at their data: the mark then stays (`Project.change`)."""
+    return schema.model_copy(update={"parameters": Parameters(source=Source.DATA)}).to_yaml()
 
 
 def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: bool = False) -> None:

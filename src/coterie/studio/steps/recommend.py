@@ -14,7 +14,7 @@ from coterie.methods import get_method
 from coterie.methods.guarantee import Status
 from coterie.methods.recipe import Method
 from coterie.promise.posterior import DP, likely_loss, most_sure, share_in_words
-from coterie.schema.attributes import Parameters, Schema, Source
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs, key_of
@@ -22,6 +22,7 @@ from coterie.studio.pages import Opened, Running, go, step_page
 from coterie.studio.project import Choice, Project, Wish
 from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.same_in_code import protect_lines, recommend_lines
+from coterie.studio.steps.look import seen_in_data
 from coterie.studio.steps.look import start as start_looking
 from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
 from coterie.studio.work.recommending import DIAL
@@ -100,18 +101,12 @@ def take(project: Opened, jobs: Running, form: Form) -> Response:
         choice = Choice(method=recipe.name, epsilon=epsilon, k=form.whole("k", "k"), delta=delta)
         schema = project.schema()
         promised(choice, schema, project.records)
-        project.change(form.version, choice=choice, schema=seen_in_data(schema, form.flag("seen")))
+        said = seen_in_data(schema) if form.flag("seen") and schema.parameters is None else None
+        project.change(form.version, choice=choice, schema=said)
     except CoterieError as problem:
         return _shown(project, jobs, problem)
     start_looking(project, jobs)
     return go(project, "look")
-
-
-def seen_in_data(schema: Schema, seen: bool) -> str | None:
-    """A choice that somebody made by looking at their data says so; the mark then stays (`Project.change`)."""
-    if not seen or schema.parameters is not None:
-        return None
-    return schema.model_copy(update={"parameters": Parameters(source=Source.DATA)}).to_yaml()
 
 
 def looked_at_data(jobs: Jobs, project: Project) -> bool:

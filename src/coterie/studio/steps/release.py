@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Response
-from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from coterie.errors import CertificateError, CoterieError, LedgerError, ParameterError
@@ -22,7 +21,7 @@ from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
 from coterie.studio.ledgers import account_of, accounts, counted
-from coterie.studio.pages import Opened, Releasing, Running, download, go, step_page
+from coterie.studio.pages import Opened, Releasing, Running, download, go, numbered, step_page
 from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, Stale
 from coterie.studio.promise import ChoicePromise, promised
@@ -216,14 +215,14 @@ def finish(project: Opened, releases: Releasing, form: Form) -> Response:
 
 @router.get("/p/{project}/release/{number}")
 def released(project: Opened, number: int) -> Response:
-    entry = _released(project, number)
+    entry = numbered(project.state.released, number)
     return _page(project, number, *_checked(entry, entry.data))
 
 
 @router.post("/p/{project}/release/{number}")
 def check_again(project: Opened, number: int, form: Form) -> Response:
     """A table behind a password: the address is used for this one check and kept nowhere."""
-    entry, address = _released(project, number), form.text("address")
+    entry, address = numbered(project.state.released, number), form.text("address")
     if entry.table is None or without_credentials(address) != entry.data:
         return _page(project, number, _checked(entry, entry.data)[0], other_database(entry))
     return _page(project, number, *_checked(entry, address))
@@ -232,7 +231,7 @@ def check_again(project: Opened, number: int, form: Form) -> Response:
 def _page(
     project: Project, number: int, certificate: Certificate | None, problem: CoterieError | None
 ) -> Response:
-    entry = _released(project, number)
+    entry = numbered(project.state.released, number)
     return step_page(
         project,
         "release",
@@ -256,14 +255,8 @@ def _page(
 
 @router.get("/p/{project}/release/{number}/{part}")
 def take(project: Opened, number: int, part: str) -> Response:
-    entry = _released(project, number)
+    entry = numbered(project.state.released, number)
     return download({"data": None if entry.table else entry.data, "certificate": entry.certificate}.get(part))
-
-
-def _released(project: Project, number: int) -> PastRelease:
-    if not 1 <= number <= len(project.state.released):
-        raise HTTPException(404)
-    return project.state.released[number - 1]
 
 
 def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, CoterieError | None]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import yaml
 from fastapi import APIRouter, Query, Request, Response
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse
 
 from coterie.errors import CoterieError, ParameterError, nearest
 from coterie.promise.posterior import most_sure, share_in_words
@@ -30,7 +30,7 @@ from coterie.studio.desk.result import number as short
 from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Running, go, step_page
+from coterie.studio.pages import Opened, Running, attached, go, step_page
 from coterie.studio.project import Project
 from coterie.studio.steps import statistics_release
 
@@ -180,11 +180,7 @@ def export_text(project: Opened) -> Response:
     whole = {**desk.document, "schema": yaml.safe_load(project.schema_path.read_text(encoding="utf-8"))}
     text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=100)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", str(desk.document.get("release", "statistics")))
-    return PlainTextResponse(
-        text,
-        headers={"Content-Disposition": f'attachment; filename="{name}.yaml"'},
-        media_type="application/yaml",
-    )
+    return attached(text, f"{name}.yaml", "application/yaml")
 
 
 @router.post("/p/{project}/statistics/move")

@@ -5,19 +5,18 @@ from __future__ import annotations
 import shlex
 
 from fastapi import APIRouter, Response
-from starlette.exceptions import HTTPException
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.schema.exact import as_text
 from coterie.statistics.releasing.certificate import purpose_of
 from coterie.studio.desk import result as commands
-from coterie.studio.desk.desk import Desk, ReleasedStatistics
+from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned
 from coterie.studio.desk.result import figures_of, read_result, shown
 from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
-from coterie.studio.pages import Opened, download, go, step_page
+from coterie.studio.pages import Opened, download, go, numbered, step_page
 from coterie.studio.project import Project, Stale
 
 router = APIRouter()
@@ -113,7 +112,7 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
 
 @router.get("/p/{project}/statistics/released/{number}")
 def released(project: Opened, number: int) -> Response:
-    entry = _released(project, number)
+    entry = numbered(Desk(project).state.released, number)
     result = read_result(entry)
     return step_page(
         project,
@@ -131,12 +130,5 @@ def released(project: Opened, number: int) -> Response:
 
 @router.get("/p/{project}/statistics/released/{number}/{part}")
 def take(project: Opened, number: int, part: str) -> Response:
-    entry = _released(project, number)
+    entry = numbered(Desk(project).state.released, number)
     return download({"data": entry.data, "certificate": entry.certificate}.get(part))
-
-
-def _released(project: Project, number: int) -> ReleasedStatistics:
-    entries = Desk(project).state.released
-    if not 1 <= number <= len(entries):
-        raise HTTPException(404)
-    return entries[number - 1]

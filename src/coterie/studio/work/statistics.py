@@ -27,10 +27,7 @@ def statistics(project: Project, parameters: dict[str, Any], tell: Tell) -> dict
     compare = None if len(before.statistics) + len(before.equations) <= MOST_TARGETS_FOR_LOSSES else (EVEN,)
     compared = plan(specification, EVEN if rule == BY_HAND else rule, compare=compare)
     chosen = chosen or compared
-    if specification is before:
-        desk.use(parameters["seen"], chosen, rule)
-    else:
-        desk.take(parameters["seen"], specification.document, chosen, rule)
+    desk.use(parameters["seen"], specification.document, chosen, rule)
     return {
         "specification": specification.digest,
         "rule": rule,
