@@ -31,7 +31,10 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 def main(words: list[str]) -> int:
     known = sorted(module.name for module in iter_modules(benchmarks.__path__) if module.name != "__main__")
-    if words[:1] == ["compare"] and len(words) == 3:
+    if words[:1] == ["compare"]:
+        if len(words) != 3 or not all(Path(word).is_file() for word in words[1:]):
+            print("Name two files that `--json` wrote: compare BEFORE.json AFTER.json", file=sys.stderr)
+            return 2
         return compare(Path(words[1]), Path(words[2]))
     names = [word for word in words if word != "--write"]
     target = None

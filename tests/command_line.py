@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from coterie.cli import main
+from coterie.cli.output import console, errors
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ def run_command(*words: object) -> Ran:
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["coterie", *map(str, words)])
+        for screen in (console, errors):  # as wide as COLUMNS says now, not when this process first asked
+            patch.setattr(screen, "_width", None)
         with pytest.raises(SystemExit) as ended:
             main()
     code = ended.value.code

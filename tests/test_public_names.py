@@ -174,6 +174,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "attacks": all_attacks(),
         "finding": audit.findings[0],
         "comparison": compared,
+        "recommendation": coterie.recommend(people, schema, beside=()),
+        "risk": coterie.risk(people, schema),
         "results": compared.results,
         "ledger": ledger,
         "book": book,
@@ -208,6 +210,8 @@ FRAMES = [
     "evaluation",
     "audit",
     "comparison",
+    "recommendation",
+    "risk",
     "ledger",
     "plan",
 ]

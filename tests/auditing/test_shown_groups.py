@@ -60,3 +60,12 @@ def test_two_groups_of_two_by_hand() -> None:
     assert found.p_value == pytest.approx(1 / 3)
     mixed = shown(table, pa.table({"n0": [7, 90, 7, 90]}), schema, 2)
     assert (mixed.estimate.value, mixed.p_value, mixed.level) == (0.0, 1.0, Level.NOTHING)
+
+
+def test_large_groups_do_not_overflow() -> None:
+    table, schema = survey(2400, 3, labels=0, numbers=1)
+    release = protect(table, schema, method="dp-ir", epsilon=1, k=1200, seed=1)
+    found = audit(table, release, schema, attacks=["shown-groups"]).findings[0]
+    assert (found.estimate.value, found.level) == (1.0, Level.SEVERE)
+    assert found.p_value is not None
+    assert found.p_value < 1e-200

@@ -48,6 +48,15 @@ ATTRIBUTES = {
     "stay": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 60}},
     "ward": {"type": "categorical", "role": "protect", "categories": {"labels": ["north", "south", "east"]}},
 }
+STUDY: dict[str, Any] = {
+    "title": "test study",
+    "fragmentation": "horizontal",
+    "method": "idp-ls",
+    "epsilon": "1",
+    "k": 5,
+    "attributes": ATTRIBUTES,
+    "deadline": "1 hour",
+}
 
 
 def possible(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,17 +205,7 @@ class World:
 
     def study(self, owners: Any, *, protocol: int = 3, pinned: bool = True, **changes: Any) -> Study:
         """A published study."""
-        content = {
-            "title": "test study",
-            "fragmentation": "horizontal",
-            "method": "idp-ls",
-            "epsilon": "1",
-            "k": 5,
-            "attributes": ATTRIBUTES,
-            "owners": owners,
-            "deadline": "1 hour",
-            **changes,
-        }
+        content = {**STUDY, "owners": owners, **changes}
         with self.aggregator.database.writing() as connection:
             study = study_from(
                 content, self.aggregator.keys.public, lambda name: owner_by_name(connection, name)

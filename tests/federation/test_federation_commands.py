@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from federation_world import ATTRIBUTES, Look, command, environment, people, until
+from federation_world import STUDY, Look, command, environment, people, until
 
 from coterie.federation import errors as tree
 from coterie.federation.owner.home import OwnerHome
@@ -35,16 +35,7 @@ def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) ->
         )
         assert code == 0
         homes.append(OwnerHome.open(home))
-    spec = {
-        "title": "typed",
-        "fragmentation": "horizontal",
-        "method": "idp-ls",
-        "epsilon": 1.0,
-        "k": 5,
-        "attributes": ATTRIBUTES,
-        "owners": ["typed-a", "typed-b"],
-        "deadline": "2 hours",
-    }
+    spec = {**STUDY, "title": "typed", "epsilon": 1.0, "owners": ["typed-a", "typed-b"]}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(spec))
     code, study, _ = coterie("aggregator", "study", "new", folder, tmp_path / "study.yaml", "--json")
     assert (code, study["state"], study["epsilon"]) == (0, "PUBLISHED", "1")
@@ -161,17 +152,7 @@ def test_studies_that_cannot_be(coterie: Any, shared: Any, tmp_path: Path, chang
     for name in ("spec-a", "spec-b"):
         if not (shared.root / name).exists():
             shared.join(name)
-    spec = {
-        "title": "impossible",
-        "fragmentation": "horizontal",
-        "method": "idp-ls",
-        "epsilon": "1",
-        "k": 5,
-        "attributes": ATTRIBUTES,
-        "owners": ["spec-a", "spec-b"],
-        "deadline": "2 hours",
-        **change,
-    }
+    spec = {**STUDY, "title": "impossible", "owners": ["spec-a", "spec-b"], **change}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(spec))
     code, _, wrong = coterie(
         "aggregator", "study", "new", shared.aggregator.folder, tmp_path / "study.yaml", "--json"

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from federation_world import ATTRIBUTES, people
-from test_joint_promises import finish
 
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.joining import side_by_side
@@ -30,7 +29,7 @@ def test_no_id_no_peer_and_a_proof(shared: Any) -> None:
     owners = {"side-a": ["age"], "side-b": {"attributes": ["stay"], "weight": "3"}}
     study = shared.study(owners, pinned=False, **CONTENT)
     assert (study.join, study.identifier, study.lead) == ("side by side", None, None)
-    finish(shared, homes, study)
+    shared.finish(study, homes)
     held = signed_from((homes[0].study(study.id) / "release.certificate.json").read_bytes())
     certificate = verified(held, study.aggregator)
     promise = certificate.guarantee

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from federation_world import ATTRIBUTES
+from federation_world import STUDY as ASKED
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from coterie.federation.aggregator.home import Aggregator, init
@@ -63,16 +63,7 @@ def joined(database: Database, *names: str) -> dict[str, Keys]:
 
 
 def published(database: Database, aggregator: Keys) -> str:
-    content = {
-        "title": "conformance",
-        "fragmentation": "horizontal",
-        "method": "idp-ls",
-        "epsilon": "1",
-        "k": 3,
-        "attributes": ATTRIBUTES,
-        "owners": ["a", "b"],
-        "deadline": "1 hour",
-    }
+    content = {**ASKED, "owners": ["a", "b"]}
     with database.writing() as connection:
         study = study_from(content, aggregator.public, lambda name: parties.owner_by_name(connection, name))
         studies.add_study(connection, Signed.of(study, KIND, aggregator), study)
@@ -122,15 +113,13 @@ def test_of_two_who_move_a_study_one_comes_too_late(database: Database) -> None:
     joined(database, "a", "b")
     name = published(database, Keys.generate())
     with database.reading() as connection:
-        row = studies.study_row(connection, name)
-    assert row is not None
+        row = studies.known_study(connection, name)
     with database.writing() as connection:
         studies.move_study(connection, row, StudyState.PUBLISHED)
     with pytest.raises(Conflict, match="first"), database.writing() as connection:
         studies.move_study(connection, row, StudyState.CANCELLED)
     with database.reading() as connection:
-        after = studies.study_row(connection, name)
-    assert after is not None
+        after = studies.known_study(connection, name)
     assert (after.state, after.version) == (StudyState.PUBLISHED, row.version + 1)
 
 
@@ -138,8 +127,7 @@ def test_a_state_that_cannot_follow(database: Database) -> None:
     joined(database, "a", "b")
     name = published(database, Keys.generate())
     with database.writing() as connection:
-        row = studies.study_row(connection, name)
-        assert row is not None
+        row = studies.known_study(connection, name)
         with pytest.raises(Conflict, match="cannot become RELEASED"):
             studies.move_study(connection, row, StudyState.RELEASED)
         [first, _] = studies.contributions_of(connection, name)

@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -39,7 +40,6 @@ WAGES = [10, 20, 20, 30, 15, 25, 35, 5]
 class Way:
     """One caller of the mechanism: what it needs before, what it does, and what it does when it is run again."""
 
-    loaded: tuple[str, ...] = ("pandas", "coterie.publication.protect")  # once here, not in every child
     leaving = "out.csv"  # what nobody may have before it is charged
 
     def __init__(self, folder: Path) -> None:
@@ -78,8 +78,6 @@ class Rows(Way):
 
 
 class Statistics(Way):
-    loaded = ("coterie.statistics.releasing.publishing", "coterie.statistics.allocators")
-
     def release(self) -> None:
         specification = {
             "coterie_statistics": 1, "release": "wages", "population": "people", "schema": SCHEMA,
@@ -96,7 +94,6 @@ class Statistics(Way):
 class Owner(Way):
     """An owner of a federated study computes its sealed part, and charges for the key that opens it."""
 
-    loaded = (*Way.loaded, "coterie.federation.owner.contribution")
     leaving = "part-key.json"
 
     def prepare(self) -> None:
@@ -145,8 +142,6 @@ class Owner(Way):
 
 class Studio(Way):
     """The thread of the studio that draws, and its next look at the project."""
-
-    loaded = (*Way.loaded, "coterie.studio.releases", "release_world")
 
     def prepare(self) -> None:
         from coterie.studio.auth import StudioHome
@@ -283,11 +278,22 @@ class Sweep:
         self.way = WAYS[way](root / "work")
         self.template = root / "template"
         self.way.folder.mkdir()
-        for module in self.way.loaded:
-            import_module(module)
-        all_methods()
         assert not in_child(self.way.prepare)
         shutil.copytree(self.way.folder, self.template)
+        self.load_once(root / "modules")
+
+    def load_once(self, note: Path) -> None:
+        """What a release loads, here and not in every child."""
+
+        def first() -> None:
+            self.way.release()
+            note.write_text("\n".join(sys.modules))
+
+        assert not in_child(first)
+        for name in note.read_text().splitlines():
+            with suppress(ImportError):  # parts of a compiled module that are found through it
+                import_module(name)
+        all_methods()
 
     def anew(self) -> None:
         """In the same place: what was prepared names its paths."""

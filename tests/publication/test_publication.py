@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import resource
 import signal
@@ -228,37 +229,46 @@ import os, signal, sys
 import pyarrow as pa
 from coterie.publication.staging import stage
 import coterie.publication.staged_files as module
-moment, target = sys.argv[1:]
 kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-if moment == "while writing":
-    os.fsync = kill
-zeros = pa.Array.from_buffers(pa.float64(), 100_000, [None, pa.py_buffer(bytes(800_000))])  # loads no pandas
-staged = stage(pa.Table.from_arrays([zeros], ["x"]), target, force=True)
-if moment == "after staging":
-    kill()
-if moment == "before the folder is synced":
-    module.make_durable = kill
-staged.publish()
-"""
-
-
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-@pytest.mark.parametrize("moment", ["while writing", "after staging", "before the folder is synced"])
-@pytest.mark.parametrize("old", [True, False])
-def test_kill_leaves_no_half_file(tmp_path: Path, ending: str, moment: str, old: bool) -> None:
-    target = tmp_path / f"out{ending}"
-    if old:
-        target.write_text("old")
-    done = subprocess.run([sys.executable, "-c", CRASH, moment, str(target)], check=False)
-    assert done.returncode == -signal.SIGKILL
+def publish(moment, target):
+    if moment == "while writing":
+        os.fsync = kill
+    zeros = pa.Array.from_buffers(pa.float64(), 100_000, [None, pa.py_buffer(bytes(800_000))])  # loads no pandas
+    staged = stage(pa.Table.from_arrays([zeros], ["x"]), target, force=True)
+    if moment == "after staging":
+        kill()
     if moment == "before the folder is synced":
-        assert read_table(target).num_rows == 100_000
-    elif old:
-        assert target.read_text() == "old"
-    else:
-        assert not target.exists()
-    rest = [name for name in left_behind(tmp_path) if name != target.name]
-    assert all(name.startswith(".") and name.endswith(".tmp") for name in rest)
+        module.make_durable = kill
+    staged.publish()
+for moment, target in zip(sys.argv[1::2], sys.argv[2::2]):
+    if os.fork() == 0:
+        publish(moment, target)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+MOMENTS = ("while writing", "after staging", "before the folder is synced")
+
+
+def test_kill_leaves_no_half_file(tmp_path: Path) -> None:
+    """One process loads what each of its children needs."""
+    cases, words = list(itertools.product((".csv", ".parquet"), MOMENTS, (True, False))), []
+    targets = [tmp_path / str(number) / f"out{ending}" for number, (ending, _, _) in enumerate(cases)]
+    for (_, moment, old), target in zip(cases, targets, strict=True):
+        target.parent.mkdir()
+        if old:
+            target.write_text("old")
+        words += [moment, str(target)]
+    done = subprocess.run([sys.executable, "-c", CRASH, *words], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(int(-signal.SIGKILL))] * len(cases)
+    for (_, moment, old), target in zip(cases, targets, strict=True):
+        if moment == "before the folder is synced":
+            assert read_table(target).num_rows == 100_000
+        elif old:
+            assert target.read_text() == "old"
+        else:
+            assert not target.exists()
+        rest = [name for name in left_behind(target.parent) if name != target.name]
+        assert all(name.startswith(".") and name.endswith(".tmp") for name in rest)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -7,7 +7,7 @@ so it stays inside: nothing here is ever part of a certificate or a release.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,21 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.auditing.attacks.finding import percent
-from coterie.auditing.key_groups import KeyGroups, SubsetRisk, UniqueBy, individual_risk, unique_by
+from coterie.auditing.key_groups import (
+    Diversity,
+    KeyGroups,
+    KeyRisk,
+    SubsetRisk,
+    UnitRisk,
+    individual_risk,
+    unique_by,
+)
 from coterie.errors import DataError, ParameterError, SchemaError, counted, enumerated, shortened
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Outside, Role, Schema
 from coterie.schema.codebook import canonical_number
 from coterie.schema.document import as_schema
+from coterie.schema.frame_kind import to_kind
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns import cells
 from coterie.table.columns.column import NumericColumn
@@ -33,54 +42,6 @@ MISSING_RULE = "a missing cell is a value of its own"
 LIMITS = (2, 3, 5)  # k below which records are counted
 _BANDS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, None))  # sizes of groups
 _MOST_KEYS = 8  # that are taken without being named
-
-
-@dataclass(frozen=True, slots=True)
-class UnitRisk:
-    """Whole households: the probability that at least one member is re-identified."""
-
-    units: int
-    expected: float  # number of units with at least one re-identified member
-    highest: float
-
-
-@dataclass(frozen=True, slots=True)
-class Diversity:
-    """How many values of a sensitive column the members of a group have (l-diversity)."""
-
-    column: str
-    smallest: int
-    alike: int  # records in groups in which everybody has the same value
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRisk:
-    """The risk by all keys together. `population_*` rests on weights or a declared population, else on the table alone."""
-
-    records: int
-    combinations: int
-    smallest: int
-    uniques: int
-    below: dict[int, int]  # k → records in groups of fewer than k
-    sizes: dict[str, int]  # size of the group → records
-    highest: float  # an attacker who knows that the person is in the table ("prosecutor")
-    mean: float
-    population_highest: float  # one who does not know it ("journalist")
-    expected: (
-        float  # re-identifications, were everybody looked up ("marketer"); over the records: the global risk
-    )
-    unique_by: UniqueBy
-    without: dict[str, int]  # key → unique records that are left without it
-    units: UnitRisk | None = None
-    diversity: Diversity | None = None
-
-    @property
-    def population_mean(self) -> float:
-        """The global risk: the share of records that would be re-identified."""
-        return self.expected / self.records
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "population_mean": self.population_mean}
 
 
 @dataclass(frozen=True)
@@ -116,6 +77,16 @@ class Risk:
                 f"; before recoding {self.before.uniques:,} ({percent(self.before.uniques / now.records)})"
             )
         return said
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per figure: now, and before the schema's recoding. An Arrow table, a pandas or a polars frame."""
+        before = {} if self.before is None else self.before.figures
+        rows = [
+            {"figure": name, "now": value, "before_recoding": before.get(name)}
+            for name, value in self.now.figures.items()
+        ]
+        types = {"figure": pa.string(), "now": pa.float64(), "before_recoding": pa.float64()}
+        return to_kind(pa.Table.from_pylist(rows, pa.schema(types)), kind)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -183,3 +184,70 @@ def individual_risk(sizes: Floats | Whole, population: Floats) -> Floats:
             series = series + term
         found[many] = series
     return np.asarray(share / sizes * found, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRisk:
+    """Whole households: the probability that at least one member is re-identified."""
+
+    units: int
+    expected: float  # number of units with at least one re-identified member
+    highest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """How many values of a sensitive column the members of a group have (l-diversity)."""
+
+    column: str
+    smallest: int
+    alike: int  # records in groups in which everybody has the same value
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRisk:
+    """The risk by all keys together. `population_*` rests on weights or a declared population, else on the table alone."""
+
+    records: int
+    combinations: int
+    smallest: int
+    uniques: int
+    below: dict[int, int]  # k → records in groups of fewer than k
+    sizes: dict[str, int]  # size of the group → records
+    highest: float  # an attacker who knows that the person is in the table ("prosecutor")
+    mean: float
+    population_highest: float  # one who does not know it ("journalist")
+    expected: (
+        float  # re-identifications, were everybody looked up ("marketer"); over the records: the global risk
+    )
+    unique_by: UniqueBy
+    without: dict[str, int]  # key → unique records that are left without it
+    units: UnitRisk | None = None
+    diversity: Diversity | None = None
+
+    @property
+    def population_mean(self) -> float:
+        """The global risk: the share of records that would be re-identified."""
+        return self.expected / self.records
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Each figure by its name."""
+        found: dict[str, float] = {
+            name: getattr(self, name)
+            for name in ("records", "combinations", "smallest", "uniques", "highest", "mean")
+        }
+        found |= {f"in groups below {k}": count for k, count in self.below.items()}
+        found |= {
+            "population_highest": self.population_highest,
+            "population_mean": self.population_mean,
+            "expected": self.expected,
+        }
+        if self.units is not None:
+            found |= {"units_expected": self.units.expected, "units_highest": self.units.highest}
+        if self.diversity is not None:
+            found |= {"diversity_smallest": self.diversity.smallest, "diversity_alike": self.diversity.alike}
+        return found | {f"unique without {key}": count for key, count in self.without.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "population_mean": self.population_mean}

@@ -13,18 +13,17 @@ import pyarrow as pa
 from coterie.auditing.attacks.evidence import Seen
 from coterie.auditing.attacks.finding import ranks_of
 from coterie.errors import DataError
-from coterie.schema.arrays import Floats, Whole
+from coterie.schema.arrays import Flags, Floats, Whole
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import text_of
 
 _ERROR_RATE = 0.001
+_DEALS = 999  # of which none reaches what was seen: by chance once in a thousand
 _ADVICE = "Take the control group from people of the same population who were not in the protected table."
 
 
 def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.Table, schema: Schema) -> None:
     """By identifier where both tables have one; else by whole rows that occur more often than chance repeats rows."""
-    from scipy.special import betainc  # a tenth of a second to load: only those who need it pay
-
     unit = None if schema.unit is None else schema.unit.column
     for attribute in sorted(schema.with_role(Role.IDENTIFIER), key=lambda a: a.name != unit):
         if attribute.name in control.column_names and attribute.name in original.column_names:
@@ -38,27 +37,30 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
                     _ADVICE,
                 )
             return
-    originals, controls = _row_codes(attributes)
-    copies = np.bincount(originals, minlength=int(controls.max()) + 1)
-    shared = int(np.sum(copies[controls] > 0))
-    # How often a person of the original has a double there: what chance alone does in such data.
-    doubles = float(np.mean(copies[originals] > 1))
-    # Pr(at least `shared` of so many people) by the incomplete beta function.
-    if shared and betainc(shared, len(controls) - shared + 1, doubles) < _ERROR_RATE:
+    codes, people = _row_codes(attributes)
+    draws, place = np.random.default_rng(len(codes)), np.arange(len(codes)) < people
+    observed = _shared(codes, place)
+    # Dealt out anew, as many rows are shared as by chance: the first deal that reaches what was seen settles it.
+    if observed and all(_shared(codes, draws.permutation(place)) < observed for _ in range(_DEALS)):
         raise DataError(
             "The control group overlaps the release: more of its rows stand in the original than would by chance.",
             _ADVICE,
         )
 
 
-def _row_codes(attributes: Sequence[Seen]) -> tuple[np.ndarray, np.ndarray]:
+def _shared(codes: Whole, original: Flags) -> int:
+    """How many rows of the control group stand in the original."""
+    return int((np.bincount(codes[original], minlength=int(codes.max()) + 1)[codes[~original]] > 0).sum())
+
+
+def _row_codes(attributes: Sequence[Seen]) -> tuple[Whole, int]:
+    """A number per row of original and control group, the same for equal rows; and how many are of the original."""
     codes = np.zeros(len(attributes[0].original) + len(attributes[0].others), dtype=np.int64)
     for attribute in attributes:
         both = np.concatenate([attribute.original, attribute.others])
         values = np.unique(both, return_inverse=True)[1].astype(np.int64)
         codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1].astype(np.int64)
-    people = len(attributes[0].original)
-    return codes[:people], codes[people:]
+    return codes, len(attributes[0].original)
 
 
 # Is the release one of this original? A release of another table resists every attack.

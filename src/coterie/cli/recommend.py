@@ -13,7 +13,8 @@ from typer import Argument, Option
 import coterie
 from coterie.cli.options import AsJson, Query, SchemaFile, SourceTable, Target, asked
 from coterie.cli.output import PLAIN, console, listed, next_steps, note, print_json, spinner, table_of
-from coterie.comparison.recommendation import PURPOSES, Recommendation, is_usable
+from coterie.comparison.recommendation import PURPOSES, is_usable
+from coterie.comparison.trial import Recommendation
 from coterie.evaluation import get_measure
 from coterie.schema.document import as_schema
 

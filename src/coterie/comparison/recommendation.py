@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from coterie.comparison.invented import trial_schema
-from coterie.comparison.trial import PromiseStrength, RecommendedRelease, Trial
+from coterie.comparison.trial import PromiseStrength, Recommendation, RecommendedRelease, Trial
 from coterie.errors import CoterieError, ParameterError, SchemaError, enumerated, nearest, shortened
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Measure
@@ -39,37 +39,6 @@ _MOST_INVENTED = 20_000  # more records only make the figures better
 _FEWEST = 50
 _ACCEPTABLE = (Status.CONDITIONAL, Status.HEURISTIC, Status.REFUTED, Status.NONE)
 _SAVED = 0.8
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Recommendation:
-    """One release to publish, what comes next to it, and what not to publish."""
-
-    purpose: str
-    measure: str
-    epsilon: str
-    records: int
-    invented: int
-    best: RecommendedRelease
-    runner_up: RecommendedRelease | None
-    strengths: tuple[PromiseStrength, ...]
-    at_most: int | None  # of the privacy unit: the one to write into the schema
-    units: Mapping[int, float]  # what was tried for it, and the distance of two-way tables
-    avoid: Mapping[str, str]  # methods, and why not
-    notes: tuple[str, ...]
-    command: str
-    python: str
-
-    def __repr__(self) -> str:
-        return f"<Recommendation for {self.purpose}: {self.best.choice}, {self.best.words}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        plain = {name: getattr(self, name) for name in self.__slots__}
-        plain |= {name: plain[name] and asdict(plain[name]) for name in ("best", "runner_up")}
-        plain["strengths"] = [asdict(one) for one in self.strengths]
-        plain["units"] = {str(size): error for size, error in self.units.items()}
-        return {**plain, "avoid": dict(self.avoid), "notes": list(self.notes)}
 
 
 def recommend(

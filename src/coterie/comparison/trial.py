@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ from coterie.publication.protect import protect
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Role, Schema
 from coterie.schema.exact import brief
+from coterie.schema.frame_kind import to_kind
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
 _RUNS, _SEVERAL = 2, 12  # of so many columns one run tells as much: figures are means over columns
@@ -78,6 +79,57 @@ class PromiseStrength:
     shares: float
     error: float
     words: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Recommendation:
+    """One release to publish, what comes next to it, and what not to publish."""
+
+    purpose: str
+    measure: str
+    epsilon: str
+    records: int
+    invented: int
+    best: RecommendedRelease
+    runner_up: RecommendedRelease | None
+    strengths: tuple[PromiseStrength, ...]
+    at_most: int | None  # of the privacy unit: the one to write into the schema
+    units: Mapping[int, float]  # what was tried for it, and the distance of two-way tables
+    avoid: Mapping[str, str]  # methods, and why not
+    notes: tuple[str, ...]
+    command: str
+    python: str
+
+    def __repr__(self) -> str:
+        return f"<Recommendation for {self.purpose}: {self.best.choice}, {self.best.words}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        plain |= {name: plain[name] and asdict(plain[name]) for name in ("best", "runner_up")}
+        plain["strengths"] = [asdict(one) for one in self.strengths]
+        plain["units"] = {str(size): error for size, error in self.units.items()}
+        return {**plain, "avoid": dict(self.avoid), "notes": list(self.notes)}
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """The release to publish in the first row, and the one that comes next to it in the second.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+
+        Returns
+        -------
+        pyarrow.Table, pandas.DataFrame or polars.DataFrame
+            With the method, its promise, its error and what the error means.
+        """
+        releases = [self.best] if self.runner_up is None else [self.best, self.runner_up]
+        rows = [{key: value for key, value in asdict(one).items() if key != "accuracy"} for one in releases]
+        accuracies = [asdict(one.accuracy) for one in releases]
+        return to_kind(
+            pa.Table.from_pylist([row | more for row, more in zip(rows, accuracies, strict=True)]), kind
+        )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from coterie.auditing.attacks.finding import percent
-from coterie.auditing.disclosure_risk import LIMITS, WARNING, KeyRisk, Risk, worst_subsets
+from coterie.auditing.disclosure_risk import LIMITS, WARNING, Risk, worst_subsets
+from coterie.auditing.key_groups import KeyRisk
 from coterie.report.charts import Figure, IntervalRow, intervals, number
 from coterie.report.charts.figure import page, page_style
 

@@ -32,8 +32,8 @@ def guess_from(path: Path) -> Dialect:
             table = read_csv(path, dialect=Dialect(**found))
         except DataError:
             continue
-        if encoding and not table.num_rows:  # any even number of bytes is a header in UTF-16
-            continue
+        if encoding and not table.num_rows:
+            continue  # read two bytes at a time, most short texts are one line of rare letters
         found |= _ways_of_writing(table, partial(read_csv, path, dialect=Dialect(**found), as_text=True))
         return Dialect(**found, source="data") if found else Dialect()
     return Dialect()  # reading it will say what is wrong

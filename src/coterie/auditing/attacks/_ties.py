@@ -61,9 +61,13 @@ def tie_patterns(evidence: ReleaseEvidence, *, by_order: bool = False) -> tuple[
     for attribute in attributes:
         count = len(sizes[attribute.name])
         if k >= 2 and 1 < count < evidence.rows:
-            group = _ordered_groups if by_order else _rank_groups
-            first, last, rank_groups = group(attribute.original, min(k, evidence.people))
-            patterns.append(TiePattern(attribute.name, rows[attribute.name], count, first, last, rank_groups))
+            size = min(k, evidence.people)
+            if by_order:  # nobody stands on a cut
+                first = last = evidence.rank_groups(attribute, size)
+            else:
+                first, last = _rank_groups(attribute.original, size)
+            groups = int(last.max()) + 1
+            patterns.append(TiePattern(attribute.name, rows[attribute.name], count, first, last, groups))
     return tuple(patterns)
 
 
@@ -81,7 +85,7 @@ def commonest_tie(attributes: Sequence[Seen]) -> int:
     return int(np.argmax(counts)) if counts.max() > 1 else 1
 
 
-def _rank_groups(values: Floats, k: int) -> tuple[Whole, Whole, int]:
+def _rank_groups(values: Floats, k: int) -> tuple[Whole, Whole]:
     """Groups of k by rank, the last takes the remainder (Sánchez et al. 2016, §3); first and last group for each person."""
     ordered = np.sort(values)
     count = len(values) // k
@@ -89,13 +93,7 @@ def _rank_groups(values: Floats, k: int) -> tuple[Whole, Whole, int]:
     highest = np.searchsorted(ordered, values, side="right") - 1
     first = np.minimum(lowest // k, count - 1).astype(np.int64)
     last = np.minimum(highest // k, count - 1).astype(np.int64)
-    return first, last, count
-
-
-def _ordered_groups(values: Floats, k: int) -> tuple[Whole, Whole, int]:
-    """The same where equal values are ranked in the file's order, as Coterie does: then nobody stands on a cut."""
-    labels = individual_ranking(values, k).labels.astype(np.int64)
-    return labels, labels, len(values) // k
+    return first, last
 
 
 # Seed and extend: people whose row is known tell which tie group a rank group became; that identifies more people.

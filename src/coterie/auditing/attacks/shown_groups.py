@@ -8,7 +8,6 @@ says how often two groups differ by luck (Fisher's exact test, pair by pair).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ ALL = "all attributes together"
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _GroupPairs:
     """Pairs of groups: people in both, whether the release tells them apart, and the odds that luck would."""
 
     people: Floats
@@ -47,8 +46,10 @@ class _Pairs:
         return float(betainc(hits, tried - hits + 1, self.luck.max())) if hits else 1.0
 
 
-def _pairs(values: Floats, labels: Whole) -> _Pairs:
+def _pairs(values: Floats, labels: Whole) -> _GroupPairs:
     """`labels`: 0, 1, 2 … in the order of the groups; what is left of an odd number is not looked at."""
+    from scipy.special import gammaln  # as above
+
     groups = int(labels.max()) + 1
     codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
     sizes = np.bincount(labels, minlength=groups)
@@ -56,18 +57,16 @@ def _pairs(values: Floats, labels: Whole) -> _Pairs:
     np.minimum.at(lowest, labels, codes)
     np.maximum.at(highest, labels, codes)
     first, second = (np.arange(start, groups - groups % 2, 2) for start in (0, 1))
-    people = sizes[first] + sizes[second]
-    told = (lowest == highest)[first] & (lowest == highest)[second] & (lowest[first] != lowest[second])
-    # Only where one value has as many rows as one of the groups could luck have done it.
-    low, high = np.minimum(lowest[first], lowest[second]), np.maximum(highest[first], highest[second])
-    inside = (labels < 2 * len(first)) & (codes == np.append(low, -1)[labels // 2])
-    of_low = np.bincount(labels[inside] // 2, minlength=len(first))
-    others = (labels < 2 * len(first)) & (codes == np.append(high, -1)[labels // 2])
-    two_values = (of_low + np.bincount(labels[others] // 2, minlength=len(first)) == people) & (low < high)
-    fits = two_values & ((of_low == sizes[first]) | (of_low == sizes[second]))
-    ways = np.where(sizes[first] == sizes[second], 2.0, 1.0)
-    luck = ways / [float(math.comb(int(n), int(k))) for n, k in zip(people, sizes[first], strict=True)]
-    return _Pairs(people.astype(np.float64), told, np.where(fits, luck, 0.0))
+    constant, people = lowest == highest, sizes[first] + sizes[second]
+    told = constant[first] & constant[second] & (lowest[first] != lowest[second])
+    # Luck could do it only where there are two values, and one has as many rows as one of the groups.
+    cells, rows = np.unique(labels // 2 * len(values) + codes, return_counts=True)
+    starts = np.searchsorted(cells // len(values), np.arange(len(first) + 1))
+    of_one = rows[starts[:-1]]
+    fits = (np.diff(starts) == 2) & ((of_one == sizes[first]) | (of_one == sizes[second]))
+    ways = gammaln(people + 1) - gammaln(sizes[first] + 1) - gammaln(sizes[second] + 1)
+    luck = np.where(sizes[first] == sizes[second], 2.0, 1.0) * np.exp(-np.minimum(ways, 600.0))
+    return _GroupPairs(people.astype(np.float64), told, np.where(fits, luck, 0.0))
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
@@ -78,7 +77,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     found = {a.name: _pairs(a.released[evidence.places], evidence.rank_groups(a, k)) for a in attributes}
     if len(found) > 1:
         parts = [[getattr(one, name) for one in found.values()] for name in ("people", "told", "luck")]
-        found[ALL] = _Pairs(*map(np.concatenate, parts))
+        found[ALL] = _GroupPairs(*map(np.concatenate, parts))
     name = min(found, key=lambda one: (found[one].p_value, -found[one].share))
     worst, tried = found[name], len(found)
     estimate, baseline = Estimate.exact(worst.share, evidence.people), Estimate.exact(worst.expected)

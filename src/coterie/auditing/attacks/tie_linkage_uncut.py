@@ -54,7 +54,9 @@ def _run(evidence: MethodEvidence) -> Outcome:
     attributes, truth = hidden_order(seen, np.arange(people.records), draws)
     k = get_method(evidence.method).fixed_k or evidence.k
     outcome = TIE_LINKAGE.run(
-        ReleaseEvidence(attributes, truth, evidence.known, k, evidence.seed, evidence.clock)
+        ReleaseEvidence(
+            attributes, truth, evidence.known, k, evidence.seed, evidence.clock, columns=people.columns
+        )
     )
     return replace(outcome, attack=ATTACK.name)
 

@@ -15,7 +15,7 @@ from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid, whole_grid
 from coterie.chain.partition.clustering import Clustering, ClusterSummary, mean, summarise, trimmed_mean
 from coterie.chain.sensitivity import SORTED_LIST, Bound
-from coterie.chain.synthesis.marginal import Marginal, Steps, rounded
+from coterie.chain.synthesis.marginal import Steps, rounded
 from coterie.schema.arrays import Flags, Floats
 from coterie.schema.attributes import Domain
 from coterie.table.columns.column import NumericColumn
@@ -152,16 +152,11 @@ def in_domain(noisy: Floats, column: NumericColumn) -> Floats:
     limits = column.limits if column.clip else (-_FARTHEST, _FARTHEST)
     np.clip(noisy, *limits, out=noisy)
     if column.step is not None:
-        # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
-        per_unit = round(1 / column.step)
-        noisy *= per_unit
-        np.rint(noisy, out=noisy)
-        noisy /= per_unit
-        np.clip(noisy, *limits, out=noisy)
+        np.clip(rounded(noisy, column.step, out=noisy), *limits, out=noisy)
     return noisy
 
 
-# The noisy list itself, without the rows it came from: a `Marginal`, the released distribution of the attribute, which the
+# The noisy list itself, without the rows it came from: the released distribution of the attribute, which the
 # kernel reads at the ranks of rows.
 
 
@@ -198,7 +193,7 @@ class SortedCentroids(Mechanism):
         sensitivity: Floats,
         epsilon: Fraction,
         sampler: Sampler,
-    ) -> Marginal:
+    ) -> Steps:
         """One draw a centroid; all that follows is post-processing."""
         domain, missing = column.domain, None
         if centroids.missing is not None:
@@ -211,8 +206,7 @@ class SortedCentroids(Mechanism):
         grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
-        noisy = rounded(np.clip(noisy, *column.limits), column.step)
-        return Steps(np.clip(noisy, *column.limits), weights, missing)
+        return Steps(in_domain(noisy, column), weights, missing)
 
     def _count(self, column: NumericColumn, missing: Floats, epsilon: Fraction, sampler: Sampler) -> Floats:
         """How many are missing: one replaced record moves it by 1."""

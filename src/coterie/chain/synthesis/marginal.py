@@ -44,12 +44,10 @@ class Steps:
         return values if self.missing is None else np.where(places * ends[-1] < self.missing, np.nan, values)
 
 
-Marginal = Steps
-
-
-def rounded(values: Floats, step: float | None) -> Floats:
+def rounded(values: Floats, step: float | None, out: Floats | None = None) -> Floats:
     """Whole multiples of `step`. A step such as 0.01 is a division away from whole numbers, which doubles hold exactly."""
     if step is None:
         return values
     per_unit = round(1 / step)
-    return np.asarray(np.rint(values * per_unit) / per_unit, dtype=np.float64)
+    found = np.multiply(values, per_unit, out=out)
+    return np.asarray(np.divide(np.rint(found, out=found), per_unit, out=found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -173,25 +173,31 @@ async def _hung_up(request: Request) -> None:
 
 
 # What an owner does or asks for: a function of `receiving`, whose first sentence is the route's summary.
+#
+# What a path names is taken from it by functions that are no threads' work: strangers must not keep the threads busy.
 
 
-def _whole() -> tuple[()]:
+async def _whole() -> tuple[()]:
     return ()
 
 
-def _study(study: StudyPath) -> tuple[str]:
+async def _study(study: StudyPath) -> tuple[str]:
     return (study,)
 
 
-def _chunk(study: StudyPath, number: Annotated[int, Path(ge=0, lt=wire.MOST_CHUNKS)]) -> tuple[str, int]:
+async def _chunk(
+    study: StudyPath, number: Annotated[int, Path(ge=0, lt=wire.MOST_CHUNKS)]
+) -> tuple[str, int]:
     return study, number
 
 
-def _parcel(study: StudyPath, step: ExchangeStep, number: ParcelNumber) -> tuple[str, ExchangeStep, int]:
+async def _parcel(
+    study: StudyPath, step: ExchangeStep, number: ParcelNumber
+) -> tuple[str, ExchangeStep, int]:
     return study, step, number
 
 
-Named = Callable[..., tuple[Any, ...]]  # what the path names, as `receiving` takes it
+Named = Callable[..., Awaitable[tuple[Any, ...]]]  # what the path names, as `receiving` takes it
 
 
 def _said_of(do: Callable[..., Any]) -> str:
