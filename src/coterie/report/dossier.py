@@ -299,6 +299,7 @@ def _account(ledger: str | Path | None, digest: str) -> tuple[Entry | None, Ledg
                 remaining=_short(balance.remaining, up=False),
                 share_spent=float(balance.spent / balance.lifetime) if balance.lifetime else 0.0,
                 others=len(others),
+                proved=entry.purpose.proved,
             )
     raise DataError(
         "The ledger has no charge for this release.", "Give the ledger that was charged for this very file."
