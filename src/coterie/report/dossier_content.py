@@ -203,7 +203,7 @@ SAID = {
     Level.NOTHING: "Nothing found",
     Level.SOME: "Some risk",
     Level.SEVERE: "Severe risk",
-    Level.UNKNOWN: "Cannot tell population knowledge from leak",
+    Level.UNKNOWN: "No verdict without a control group",
 }
 
 
