@@ -41,6 +41,8 @@ def test_nothing_about_people_could_be_judged_is_no_verdict(of_strangers: Audit)
     """domain-maximum alone found nothing: that is no comfort."""
     assert of_strangers.level is of_strangers.uncorrected_level is Level.UNKNOWN
     assert of_strangers.verdict.startswith("The audit cannot tell population knowledge from leak")
+    promised = QuotedPromise("dp-synthetic", "1-DP", "proved", "", limits=True)
+    assert replace(of_strangers, promised=promised).verdict.startswith("That is no fault of the release")
     assert "--control" in NO_CONTROL
     assert "control=" in NO_CONTROL
     assert NO_CONTROL in of_strangers.notes

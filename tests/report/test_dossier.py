@@ -13,7 +13,9 @@ import coterie
 from coterie.auditing import Audit
 from coterie.errors import CertificateError, DataError, OutputError, ParameterError
 from coterie.report.dossier import compose_dossier
-from coterie.report.dossier_blocks import GoodAndBad
+from coterie.report.dossier_blocks import Dossier, GoodAndBad
+from coterie.report.dossier_pdf import markup_of
+from coterie.report.dossier_uses import uses as uses_of
 
 PEOPLE = coterie.demo_population(300)
 OTHERS = coterie.demo_population(150, seed=7).drop_columns(["person"])
@@ -30,6 +32,13 @@ def audited(path: Path, folder: Path) -> Audit:
         PEOPLE, path, SCHEMA, control=OTHERS, attacks=["tie-linkage", "attribute-inference"]
     )
     coterie.write_report(found, folder)
+    return found
+
+
+def good_and_bad(dossier: Dossier) -> GoodAndBad:
+    (found,) = (
+        block for section in dossier.pages[0] for block in section.blocks if isinstance(block, GoodAndBad)
+    )
     return found
 
 
@@ -93,6 +102,33 @@ def test_the_public_version_is_the_same_whatever_the_figures_were(tmp_path: Path
     assert "SECRET" not in str(pages)
 
 
+@pytest.mark.parametrize(("method", "lost"), [("dp-synthetic", True), ("ir", False)])
+def test_public_facts_tell_whether_relations_are_lost(method: str, lost: bool) -> None:
+    asked: dict[str, Any] = {"method": method} | ({"epsilon": 1} if lost else {"k": 5})
+    made = [
+        coterie.protect(people, SCHEMA, **asked).certificate
+        for people in (PEOPLE, coterie.demo_population(300, seed=5))
+    ]
+    uses, of_others = (uses_of(one, None, public=True).blocks[0] for one in made)
+    assert uses == of_others, "it follows from the certificate alone"
+    assert isinstance(uses, GoodAndBad)
+    assert ("relations between two columns: destroyed" in uses.bad) == lost
+    assert ("relations between two columns: kept" in uses.good) != lost
+
+
+def test_two_pages_stay_two_pages_whatever_is_long(tmp_path: Path) -> None:
+    path = released(tmp_path, method="dp-ir", k=10, shuffle=False)
+    audited(path, tmp_path / "audit")
+    long = {
+        "title": "Łódź 東京 " * 40,
+        "audience": "researchers under contract " * 40,
+        "despite": "We know. " * 900,
+    }
+    made = coterie.write_dossier(path, **long)
+    assert b"/Count 2" in made.pdf.read_bytes()
+    assert markup_of("Łódź 東京 <1 %") == "Łódź ?? &lt;1\u00a0%"
+
+
 def test_a_severe_finding_needs_a_reason_which_stays_internal(tmp_path: Path) -> None:
     path = released(tmp_path, method="dp-ir", k=10, shuffle=False)
     audited(path, tmp_path / "audit")
@@ -122,6 +158,7 @@ def test_a_reason_stands_whether_or_not_these_very_bytes_were_audited(tmp_path: 
     told = str(compose_dossier(path, ledger=ledger).pages)
     assert "For our lab." in told
     assert "No proved promise limits what an attacker learns" in told
+    assert "outside the account" in told
     (tmp_path / "out.csv.reason.json").unlink()
     elsewhere = tmp_path / "earlier"
     elsewhere.mkdir()
@@ -193,12 +230,7 @@ def test_what_is_destroyed_stands_among_what_it_is_not_good_for(tmp_path: Path) 
     told["measures"]["associations"] |= {"value": 0.9, "details": {"worst_pairs": []}}
     told["rules"] = [{"rule": "age < 16 -> income = 0", "before": 0.0, "after": 0.25}]
     (tmp_path / "told.json").write_text(json.dumps(told))
-    (uses,) = (
-        block
-        for section in compose_dossier(path, evaluation=tmp_path / "told.json").pages[0]
-        for block in section.blocks
-        if isinstance(block, GoodAndBad)
-    )
+    uses = good_and_bad(compose_dossier(path, evaluation=tmp_path / "told.json"))
     assert "shares and distributions of single columns: changed in places" in uses.good
     assert "shares and distributions of single columns, of rent: destroyed" in uses.bad
     assert "relations between two columns: destroyed" in uses.bad

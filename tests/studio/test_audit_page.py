@@ -102,6 +102,25 @@ def test_a_severe_finding_stops_the_release_until_somebody_signs(world: World) -
     )
 
 
+def test_a_promise_that_does_not_hold_needs_a_reason_without_any_audit(world: World) -> None:
+    client, project, folder = world
+    project.change(choice=CHOICE)
+    plan = planned(client, project, folder)
+    assert "say why it goes on" in client.get(f"/p/{project.id}/release/confirm").text
+    assert "A reason and a name are needed" in confirmed(client, project, plan).text
+    assert not (folder / "out.csv").exists()
+    confirmed(client, project, plan, reason="invented people", name="A. Steward")
+    assert "invented people (A. Steward)" in ended(client, project).text
+    place = f"/p/{project.id}/release/1/dossier/internal.html"
+    assert "invented people (A. Steward)" in client.get(place).text
+    (entry,) = Project(project.folder).state.released  # as an earlier version wrote it, which did not ask
+    (folder / "out.csv.reason.json").unlink()
+    Project(project.folder).change(released=(entry.model_copy(update={"despite": "", "ledger": None}),))
+    assert 'name="reason"' in client.get(place).text
+    assert "written later (B)" in client.post(place, data={"reason": "written later", "name": "B"}).text
+    assert "written later (B)" in client.get(place).text
+
+
 def test_nobody_of_an_attacked_household_is_in_the_control_group() -> None:
     homes = [place // 3 for place in range(300)]
     table = pa.table({"home": homes, "age": [place % 80 for place in range(300)]})
@@ -175,7 +194,7 @@ def test_a_control_file(world: World) -> None:
 def test_the_real_release_is_attacked(world: World, shuffled: bool) -> None:
     client, project, folder = world
     project.change(choice=CHOICE.model_copy(update={"shuffle": shuffled}))
-    confirmed(client, project, planned(client, project, folder, internal="yes"))
+    confirmed(client, project, planned(client, project, folder, internal="yes"), reason="a test", name="A")
     assert f'href="/p/{project.id}/audit?of=1"' in ended(client, project).text
     assert '<option value="1" selected' in client.get(f"/p/{project.id}/audit?of=1").text
     page = attacked(client, project, of="1")

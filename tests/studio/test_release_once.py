@@ -26,8 +26,8 @@ def planned(client: Any, project: Project, folder: Path, /, **changes: Any) -> s
     return str(re.findall(r'name="plan" value="([0-9a-f]+)"', page.text)[0])
 
 
-def confirmed(client: Any, project: Project, plan: str) -> Any:
-    data = {"plan": plan, "understood": "yes"}
+def confirmed(client: Any, project: Project, plan: str, **more: str) -> Any:
+    data = {"plan": plan, "understood": "yes", **more}
     return client.post(f"/p/{project.id}/release/confirm", data=data)
 
 

@@ -29,7 +29,7 @@ from coterie.auditing.attacks.finding import (
     half_width,
     simultaneous,
 )
-from coterie.errors import CoterieError, counted
+from coterie.errors import CoterieError, counted, enumerated
 from coterie.methods.guarantee import Statement
 from coterie.promise.posterior import limits_attackers, odds_in_words
 from coterie.registry import failure
@@ -195,7 +195,11 @@ class Audit:
         proved = self.promised is not None and self.promised.limits
         limit = " The promise is proved, and limits what any attacker can learn." if proved else ""
         if self.level is Level.UNKNOWN:
-            return f"The audit {CANNOT_TELL} without a control group.{limit}"
+            why = f"The audit {CANNOT_TELL} without a control group."
+            if proved:
+                which = enumerated(self._without_verdict)
+                why = f"That is no fault of the release: people who are not in it are missing, to compare with ({which})."
+            return f"{why}{limit}"
         if self.level is Level.NOTHING:
             tried = counted(len(_judged(self.findings)), "attack")
             unsure = " That is a measurement, not a proof; a better attacker may find more."

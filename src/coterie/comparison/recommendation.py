@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.comparison.invented import trial_schema
-from coterie.comparison.trial import PromiseStrength, Recommendation, RecommendedRelease, Trial
+from coterie.comparison.trial import MOST_INVENTED, PromiseStrength, Recommendation, RecommendedRelease, Trial
 from coterie.errors import CoterieError, ParameterError, SchemaError, enumerated, nearest, shortened
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Measure
@@ -35,7 +35,6 @@ PURPOSES = {
 }
 _FEWER = ("one-way", "two-way")  # of a table with one attribute, or with two
 STRENGTHS = ("1/2", "1", "2", "4")  # ε shown beside the one asked for
-_MOST_INVENTED = 20_000  # more records only make the figures better
 _FEWEST = 50
 _ACCEPTABLE = (Status.CONDITIONAL, Status.HEURISTIC, Status.REFUTED, Status.NONE)
 _SAVED = 0.8
@@ -129,7 +128,7 @@ def recommend(
         )
     known = _records(data, described, records, table, query)
     measure = measure_of(purpose, described).name
-    trial = Trial.of(described, min(known, _MOST_INVENTED), unit_size, measure, target)
+    trial = Trial.of(described, min(known, MOST_INVENTED), unit_size, measure, target)
     units: dict[int, float] = {}
     if described.unit is not None and unit_size is not None:
         units = trial.try_units(budget, unit_size)

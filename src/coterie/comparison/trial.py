@@ -28,6 +28,7 @@ from coterie.schema.exact import brief
 from coterie.schema.frame_kind import to_kind
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
+MOST_INVENTED = 20_000  # more records only make the figures better
 _RUNS, _SEVERAL = 2, 12  # of so many columns one run tells as much: figures are means over columns
 _MOST_COLUMNS = 40  # of more, some are tried, at their part of the budget
 _OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
@@ -196,13 +197,15 @@ class Trial:
 
     def judged(self, pairs: Sequence[Pair], measure: str) -> tuple[float, str]:
         """The mean over the runs, and the word for it."""
+        value, luck = self.figures(pairs, measure)
+        return value, NOTHING_TO_LOSE if math.isinf(value) else get_measure(measure).word(value, luck)
+
+    def figures(self, pairs: Sequence[Pair], measure: str) -> tuple[float, float]:
+        """The mean over the runs, and how much of it is only luck."""
         known, settings = get_measure(measure), Settings(target=self.target)
         results = [known.compute(pair, settings) for pair in pairs]
         value = float(np.mean([math.inf if found.value is None else found.value for found in results]))
-        if math.isinf(value):
-            return value, NOTHING_TO_LOSE
-        luck = float(np.mean([found.details.get("by_sampling", 0.0) for found in results]))
-        return value, known.word(value, luck)
+        return value, float(np.mean([found.details.get("by_sampling", 0.0) for found in results]))
 
     def try_units(self, epsilon: Fraction, unit_size: float) -> dict[int, float]:
         """By at_most: the distance of two-way tables, which sees both the noise and the rows that are left out."""

@@ -44,6 +44,10 @@ class WrittenDossier:
     public: bool
 
 
+class NoReason(ParameterError):
+    """Nobody wrote why a release goes on that protects nobody."""
+
+
 def write_dossier(
     released: str | Path,
     *,
@@ -198,7 +202,7 @@ def compose_dossier(
             problem = f"The audit of {which} found a severe risk"
         else:
             problem = f"'{made.method}' protects nobody for certain ({made.guarantee.status})"
-        raise ParameterError(
+        raise NoReason(
             f"{problem}, and nobody wrote why the release goes on.",
             'Choose a proved method (`coterie methods`), or give the reason: --despite "…" (despite=).',
         )
@@ -299,6 +303,7 @@ def _account(ledger: str | Path | None, digest: str) -> tuple[Entry | None, Ledg
                 remaining=_short(balance.remaining, up=False),
                 share_spent=float(balance.spent / balance.lifetime) if balance.lifetime else 0.0,
                 others=len(others),
+                proved=entry.purpose.proved,
             )
     raise DataError(
         "The ledger has no charge for this release.", "Give the ledger that was charged for this very file."

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 from coterie.auditing.attacks import all_attacks
@@ -55,6 +56,7 @@ class LedgerFacts:
     remaining: str
     share_spent: float
     others: int
+    proved: bool  # what is not is outside the account
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ SAID = {
     Level.NOTHING: "Nothing found",
     Level.SOME: "Some risk",
     Level.SEVERE: "Severe risk",
-    Level.UNKNOWN: "Cannot tell population knowledge from leak",
+    Level.UNKNOWN: "No verdict without a control group",
 }
 
 
@@ -284,6 +286,9 @@ def _interval(estimate: Mapping[str, Any], unit: str) -> str:
     return f"at least {low}" if high == "–" else f"{value} ({low} to {high})"
 
 
+_REASON = 1500  # letters; all of it lies beside the release
+
+
 def _reason(facts: DossierFacts) -> list[DossierSection]:
     """Why somebody goes on: despite a severe audit of these bytes or of an earlier release, or despite a broken promise."""
     severe = facts.audit is not None and facts.audit["level"] == Level.SEVERE
@@ -297,7 +302,11 @@ def _reason(facts: DossierFacts) -> list[DossierSection]:
         words = "No proved promise limits what an attacker learns from this release."
     else:
         words = "An earlier audit found a severe risk."
-    told = "The reason is in the internal copy of this dossier." if facts.public else f"“{facts.despite}”"
+    told = (
+        "The reason is in the internal copy of this dossier."
+        if facts.public
+        else f"“{shorten(facts.despite, _REASON)}”"
+    )
     said = f"{words} Whoever publishes this release wrote why it goes on:"
     mark = BAD, "Severe finding" if severe or facts.severe_before else "No proof"
     return [DossierSection("Why it is released all the same", (DossierText(said), DossierText(told)), mark)]
@@ -318,6 +327,11 @@ def _ledger(facts: DossierFacts) -> DossierSection:
         f"Charged to “{account.population}” on {day(account.at)}: {account.charged}; {others}. Promises add up, and "
         f"the ledger refuses more than {account.lifetime} in all."
     )
+    if not account.proved:
+        words = (
+            f"Recorded for “{account.population}” on {day(account.at)} ({account.charged}), outside the account: without a "
+            f"proof no ε limits what this release tells, so it is in no sum; {others}."
+        )
     return DossierSection(heading, (meter, DossierText(words, small=True)))
 
 

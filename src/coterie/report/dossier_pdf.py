@@ -55,12 +55,14 @@ def dossier_pdf(dossier: Dossier) -> bytes:
     for name, file in ((REGULAR, "DejaVuSans-subset.ttf"), (BOLD, "DejaVuSans-Bold-subset.ttf")):
         registerFont(TTFont(name, str(STATIC / file)))
     registerFontFamily(REGULAR, normal=REGULAR, bold=BOLD, italic=REGULAR, boldItalic=BOLD)
-    parts: list[Any] = [_text(markup_of(dossier.title), 17, bold=True, after=1)]
-    parts.append(_text(markup_of(dossier.subtitle), 9, colour="quiet", after=2))
-    for number, page in enumerate(dossier.pages):
-        if number:
-            parts.append(platypus.PageBreak())
-        parts += [platypus.KeepTogether(_section(section)) for section in page]
+    head = [_text(markup_of(dossier.title), 17, bold=True, after=1)]
+    head.append(_text(markup_of(dossier.subtitle), 9, colour="quiet", after=2))
+    pages = [[part for section in page for part in _section(section)] for page in dossier.pages]
+    pages[0] = [*head, *pages[0]]
+    # Whatever is long, each page stays one page: its letters become smaller.
+    parts: list[Any] = []
+    for page in pages:
+        parts += [platypus.KeepInFrame(0, 0, page, mode="shrink"), platypus.PageBreak()]
 
     def frame(canvas: Any, document: Any) -> None:
         _frame(canvas, dossier, document.page)
@@ -75,6 +77,7 @@ def dossier_pdf(dossier: Dossier) -> bytes:
         bottomMargin=BOTTOM,
         title=f"Dossier: {dossier.title}",
         author="Coterie",
+        lang="en",
         invariant=1,
     )
     template.build(parts, onFirstPage=frame, onLaterPages=frame)
@@ -82,8 +85,12 @@ def dossier_pdf(dossier: Dossier) -> bytes:
 
 
 def markup_of(words: str) -> str:
-    """Safe to stand in a paragraph."""
-    return escape(unbroken(words)).replace("\n", "<br/>")
+    """Safe to stand in a paragraph; a letter that the file does not have shows as a question mark."""
+    from reportlab.pdfbase.pdfmetrics import getFont
+
+    known = {ord("\n"), *getFont(REGULAR).face.charToGlyph}
+    words = "".join(letter if ord(letter) in known else "?" for letter in unbroken(words))
+    return escape(words).replace("\n", "<br/>")
 
 
 def _frame(canvas: Any, dossier: Dossier, page: int) -> None:
@@ -146,7 +153,7 @@ def _boxed(rows: list[list[Any]], widths: list[float], *style: tuple[Any, ...]) 
 
 
 def _chip(tone: str, words: str) -> str:
-    return f'<font color="{COLOURS[tone]}"><font size="11">•</font> <b>{markup_of(words)}</b></font>'
+    return f'<font color="{COLOURS[tone]}"><b>• {markup_of(words)}</b></font>'
 
 
 def _section(section: DossierSection) -> list[Any]:

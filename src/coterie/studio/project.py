@@ -22,6 +22,7 @@ from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.publication.staging import stage_bytes
 from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
 from coterie.schema.document import read_schema
+from coterie.studio.forms import Sent
 from coterie.studio.table_cache import kept, typed
 from coterie.table.hidden_files import FileLock
 from coterie.table.reading import ending
@@ -104,15 +105,24 @@ class PastRelease(StoredPart):
     table: str | None = None  # of a database
     internal: str | None = None
     key: str | None = None
-    despite: str = ""  # why it was released although the audit found a severe risk
+    despite: str = (
+        ""  # why it was released although the audit found a severe risk, or the promise does not hold
+    )
 
 
 class SignedReason(StoredPart):
-    """Why somebody goes on despite a severe audit: theirs alone, and of that audit alone."""
+    """Why somebody goes on despite a severe audit, or a promise that does not hold: of that audit or release alone."""
 
     reason: str
     name: str
-    audit: str  # the key of its result
+    audit: str = ""  # the key of its result; empty where the promise does not hold, audited or not
+
+    @classmethod
+    def sent(cls, form: Sent, audit: str = "") -> SignedReason:
+        reason, name = form.text("reason"), form.text("name")
+        if not reason or not name:
+            raise ParameterError("A reason and a name are needed.", "Write both, or choose another release.")
+        return cls(reason=reason[:1000], name=name[:100], audit=audit)
 
     def __str__(self) -> str:
         return f"{self.reason} ({self.name})"

@@ -66,11 +66,9 @@ def figure(project: Opened, jobs: Running, kind: str) -> Response:
 @router.post("/p/{project}/audit/sign")
 def sign(project: Opened, jobs: Running, form: Form) -> Response:
     """Why they go on despite a severe finding: without it, nothing is released."""
-    reason, name, last = form.text("reason"), form.text("name"), jobs.result(project, "audit")
+    last = jobs.result(project, "audit")
     try:
-        if last is None or not reason or not name:
-            raise ParameterError("A reason and a name are needed.", "Write both, or choose another release.")
-        project.change(form.version, signed=SignedReason(reason=reason, name=name, audit=last["key"]))
+        project.change(form.version, signed=SignedReason.sent(form, last["key"] if last else ""))
     except CoterieError as problem:
         return _shown(project, jobs, dict(_USUAL), problem)
     return go(project, "release")

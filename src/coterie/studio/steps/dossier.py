@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.dossier import compose_dossier
+from coterie.report.dossier import NoReason, compose_dossier
 from coterie.report.dossier_page import dossier_page
 from coterie.report.dossier_pdf import dossier_pdf
 from coterie.studio.forms import Form
 from coterie.studio.pages import Opened, attached, numbered, step_page
-from coterie.studio.project import PastRelease, Project, checked_file
+from coterie.studio.project import PastRelease, Project, SignedReason, checked_file
 from coterie.studio.words import AUDIENCES
 from coterie.table.address import without_credentials
 
@@ -40,7 +40,11 @@ def dossier(
 
 @router.post("/p/{project}/release/{number}/dossier/{version}.{kind}")
 def dossier_of_a_table(project: Opened, number: int, version: str, kind: str, form: Form) -> Response:
-    """Of a table behind a password: the address is used for this one dossier and kept nowhere."""
+    """With the address of a table behind a password, used for this dossier and kept nowhere; or with a reason to go on."""
+    if form.text("reason") and not (entry := numbered(project.state.released, number)).despite:
+        released = list(project.state.released)
+        released[number - 1] = entry.model_copy(update={"despite": str(SignedReason.sent(form))})
+        project.change(released=tuple(released))
     return _taken(
         project, number, version, kind, form.text("title")[:200], form.text("view"), form.text("address")
     )
@@ -60,7 +64,16 @@ def _taken(
         )
         content = dossier_page(made).encode() if kind == "html" else dossier_pdf(made)
     except CoterieError as problem:
-        return step_page(project, "release", problem, template="release_problem.html", number=number)
+        return step_page(
+            project,
+            "release",
+            problem,
+            template="release_problem.html",
+            number=number,
+            title=title,
+            address=address,
+            unreasoned=isinstance(problem, NoReason),
+        )
     if view and kind == "html":
         return HTMLResponse(content, headers={"Content-Security-Policy": _SHOWN})
     name = f"{entry.table or Path(entry.data).name}.{'public-' if version == 'public' else ''}dossier.{kind}"

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse
 
 from coterie.errors import CertificateError, CoterieError, LedgerError, ParameterError
+from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
 from coterie.promise.posterior import odds_in_words
@@ -23,7 +24,7 @@ from coterie.studio.jobs import Jobs
 from coterie.studio.ledgers import account_of, accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, numbered, step_page
 from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
-from coterie.studio.project import PastRelease, Project, Stale
+from coterie.studio.project import PastRelease, Project, SignedReason, Stale
 from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.releases import Releases
 from coterie.studio.same_in_code import dossier_ways, release_ways, verify_command
@@ -134,13 +135,20 @@ def confirm(project: Opened, releases: Releasing, jobs: Running, form: Form) -> 
             )
         if severe and not signed:
             raise unsigned()
-        releases.begin(project, form.text("plan"), str(signed) if severe and signed else "")
+        reason = signed if severe else None
+        if reason is None and (asked := ReleasePlan.read(project)) and broken(asked.draft):
+            reason = SignedReason.sent(form)
+        releases.begin(project, form.text("plan"), str(reason or ""))
     except CoterieError as problem:
         plan = ReleasePlan.read(project)
         if plan is None or plan.state != "planned":
             return _form(project, releases, jobs, ReleaseForm.first(project), problem)
         return _confirmation(project, jobs, plan, problem)
     return go(project, "release/outcome")
+
+
+def broken(made: Certificate) -> bool:
+    return made.guarantee.status in (Status.REFUTED, Status.NONE)
 
 
 def unsigned() -> ParameterError:
@@ -179,6 +187,7 @@ def _confirmation(
         same=same,
         severe=severe_audit(project, jobs),
         signed=signed_reason(project, jobs),
+        broken=broken(plan.draft),
         audit=last_audit(project, jobs),
         ways=release_ways(project, plan),
     )
