@@ -329,7 +329,7 @@ def interval(row: Row) -> str:
 def _number(value: float, row: Row) -> str:
     """As many digits as the interval leaves: two of its width."""
     width = float(row[UPPER]) - float(row[LOWER])
-    if row["kind"] == "count" or (width == 0 and value == round(value)):
+    if row["kind"] == "count" or all(float(row[part]).is_integer() for part in ("value", LOWER, UPPER)):
         digits = 0
     else:
         digits = 4 if width == 0 else max(0, 1 - math.floor(math.log10(width)))
