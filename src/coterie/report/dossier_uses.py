@@ -11,6 +11,7 @@ from coterie.evaluation.measure import DESTROYED, MeasureResult
 from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.report.dossier_blocks import Block, DossierSection, DossierText, GoodAndBad
+from coterie.schema.exact import number
 
 
 def synthetic_rows(made: Certificate) -> bool:
@@ -93,7 +94,7 @@ def _thresholds() -> str:
     told = []
     for name in ("one-way", "associations"):
         measure = get_measure(name)
-        limits = ", ".join(f"{word} up to {most:g}" for most, word in measure.words)
+        limits = ", ".join(f"{word} up to {number(most, 12)}" for most, word in measure.words)
         told.append(f"{measure.title} (0 to 1): {limits}, then {DESTROYED}")
     return f"Measured against the original, by stated limits: {'; '.join(told)}."
 
