@@ -64,6 +64,7 @@ PARTS = DRAW.integers(1, 50, (3, 200))
             "categorical",
         ),
         ("v7", DRAW.permutation(np.arange(18, 61).repeat(30)), "integer"),
+        ("v7", np.arange(9).repeat([300, 350, 200, 90, 40, 20, 9, 4, 2]), "integer"),
         ("v7", DRAW.permutation(np.arange(0, 200, 10).repeat(30)), "integer"),
         ("wiek", DRAW.integers(0, 18, ROWS), "integer"),
         ("mark_maths", DRAW.integers(1, 7, ROWS), "ordinal"),

@@ -219,7 +219,7 @@ def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts
     if number > max(2, rows // 5):
         return False
     if number <= _FEW:
-        return True
+        return not _thins_out(distinct, counts)
     if words_of.names(words, words_of.CODE):
         return number <= _MANY
     if rows < 20 * number or _has_one_peak(counts):
@@ -230,6 +230,14 @@ def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts
     # Frequent values with empty places between them, and not rounded to fives or tens.
     rounded = np.gcd.reduce(np.diff(distinct).astype(np.int64)) >= 5
     return number <= MOST_LABELS and span >= 2 * number and counts.min() >= 10 and not rounded
+
+
+def _thins_out(distinct: Any, counts: Any) -> bool:
+    """0, 1, 2, … with fewer and fewer rows: how often something happened."""
+    dense = distinct[0] == 0 and distinct[-1] == len(distinct) - 1 >= 5
+    return bool(
+        dense and counts[-1] <= 0.01 * counts.sum() and counts.argmax() <= 2 and _has_one_peak(counts)
+    )
 
 
 def _has_one_peak(counts: Any) -> bool:

@@ -20,7 +20,7 @@ IDENTIFIER = _set(
     "id ids uid uuid pid caseid casenr caseno ident identifier idno idnr serial serialno record recordno respid respnr "
     "respondent personid persnr persnum persid pnr ssn mrn iban email mail phone telephone mobile name "
     "firstname lastname surname forename vorname nachname address street strasse username passport licence ahv lfdnr "
-    "seqn sequ idperson idind studentid patientid matrikel"
+    "seqn sequ idperson idind studentid patientid matrikel folio"
 )
 HOUSEHOLD = _set(
     "household households hh hid hserial hhseq haushalt huishouden menage foyer logement hogar vivienda famiglia family "
@@ -60,7 +60,7 @@ CODE = _set(
     "code codes isco isco08 nace isic nuts lau region reg country cntry state county district municipality commune canton "
     "department dept postcode postal zip plz icd icd10 atc drg ward clinic occupation occ industry sector ind branch "
     "nationality citizenship birthplace cob language religion ethnicity race isced field subject course diagnosis diag type "
-    "status sex gender geschlecht land kreis gemeinde beruf station stratum strata stra "
+    "status sex gender geschlecht land kreis gemeinde beruf station stratum strata "
     "uf cnae cnes grd ghm dienststelle bezirk amt wojewodztwo woj powiat gmina departement provincia municipio distrito "
     "concelho freguesia cidade sexo sexe plec"
 )
@@ -78,12 +78,12 @@ _MISSING_WORDS = (
     r"non\s+(?:s[ao]|risponde|disponibile)\b|rifiut|nie\s+wiem|brak\s+(?:danych|odpowiedzi)|odmowa|nie\s+dotyczy|trudno\s+powiedzie|ei\s+tietoa|"
     r"unbekannt|entf[äa]llt|ohne\s+angabe|nicht\s+(?:bekannt|erfasst|zutreffend)|non\s+(?:d[ée]clar|renseign|concern)[ée]|"
     r"sans\s+objet|ignorad[oa]|n[ãa]o\s+(?:se\s+aplica|declar|respond|inform|aplic[áa]vel)|sem\s+(?:resposta|declara|informa)|"
-    r"no\s+(?:aplica|consta|disponible|procede)|sin\s+(?:respuesta|dato|informaci)"
+    r"no\s+(?:aplica|consta|disponible|procede|especificad|medid)|sin\s+(?:respuesta|dato|informaci)"
 )
 _MISSING = re.compile(_MISSING_WORDS, re.IGNORECASE)
 _GAP = (
     rf"(?i)^\s*(?:{_MISSING_WORDS}|\?\??|-{{1,3}}|\.|n\.[ars]\.|#n/a|nan|null|\(missing\)|k\.? ?a\.?|[kn]/k|s/d|dk|dk/na|"
-    r"ns/?nc|nsp)\s*$"
+    r"ns/?n[cr]|nsp)\s*$"
 )
 # Words of which an ordered scale is made.
 _SCALE = re.compile(
