@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, odds_in_words
-from coterie.report.charts import Figure, IntervalRow, intervals, number, percent
+from coterie.report.charts import Figure, IntervalRow, intervals, percent
 from coterie.report.charts.figure import page, page_style
 from coterie.report.charts.inline import interval_mark, meter
 from coterie.report.plan_figure import scores_figure
 from coterie.report.rendering import rendered
-from coterie.schema.exact import as_text, brief
+from coterie.schema.exact import as_text, brief, number
 from coterie.statistics.planning.choosing import ReleaseRequest, plan
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.joint import JointMeasurement
