@@ -146,17 +146,22 @@ def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, 
         assert max(counted[name] for name in fine) <= MOST, counted
 
 
-@pytest.mark.parametrize(("relation", "epsilon"), [("replace-one", "0.1"), ("add-remove", "1")])
-def test_covariances_and_regressions_are_covered(relation: str, epsilon: str) -> None:
-    kinds = ("covariance", "correlation", "slope", "intercept")
+REGRESSIONS = ("covariance", "correlation", "slope", "intercept")
+
+
+@pytest.mark.parametrize(
+    ("relation", "epsilon", "kinds"),
+    [
+        ("replace-one", "0.1", REGRESSIONS),
+        ("add-remove", "1", REGRESSIONS),
+        ("add-remove", "1", ("covariance",)),  # asked alone: was 85 % of those of 917 records
+        ("add-remove", "4", ("intercept",)),  # was 86 % of those of 24 records
+    ],
+)
+def test_covariances_and_regressions_are_covered(relation: str, epsilon: str, kinds: tuple[str, ...]) -> None:
     statistics = {kind: {"kind": kind, "of": ["y", "x"], "by": {"g": ["e", "f"]}} for kind in kinds}
-    truth, drawn = released(planned(relation, epsilon, statistics))
-    counted = hits(truth, drawn)
+    counted = hits(*released(planned(relation, epsilon, statistics)))
     assert min(counted.values()) >= LEAST, counted
-    if epsilon == "1":  # was: 99.5 % of those of 36 records, and twice as wide
-        assert counted["covariance[e]"] <= MOST, counted
-        wide = np.median([found["covariance[e]"].width for found in drawn])
-        assert wide < 0.6 * 10_000 * 36 / 35, wide  # of what is possible
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -247,8 +247,8 @@ class _Drawn:
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         """The values that noise may have come from. One end of them is the truth as often as the other.
 
-        A noisy divisor spreads them far: then so many of them as cover the published value when that is the truth of new
-        releases (prepivoting, Beran 1987). Where all lie beyond what is possible, the figure is taken as if measured at the
+        A noisy divisor may spread them too little: then so many more of them as cover the published value when that is the
+        truth of new releases (prepivoting, Beran 1987). Never fewer: the published value is not the truth. Where all lie beyond what is possible, the figure is taken as if measured at the
         bound.
         """
         tape, used = Tape.of(inside), [(used, self._place[used]) for used in names_in(inside)]
@@ -269,7 +269,7 @@ class _Drawn:
             off = np.abs(2.0 * rank - 1.0)
 
         def ends(at: float, level: float) -> tuple[float, float]:
-            low, high = _tails(back, level if off is None else float(np.quantile(off, level)))
+            low, high = _tails(back, level if off is None else max(float(np.quantile(off, level)), level))
             return at + low - here, at + high - here
 
         low, high = ends(here, level)
