@@ -284,10 +284,20 @@ class Page:
     def focused(self) -> Any:
         return self.driver.switch_to.active_element
 
-    def theme(self, scheme: str) -> None:
-        """light or dark, as the system's setting."""
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    def theme(self, scheme: str, motion: str = "no-preference") -> None:
+        """light or dark, and whether things may move (or "reduce"), as the system's settings."""
+        wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": motion}
+        features = [{"name": name, "value": value} for name, value in wanted.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def moving(self) -> list[str]:
+        """What the style sheets animate, element by element."""
+        script = """return [...document.querySelectorAll("*")].filter(one => {
+            const style = getComputedStyle(one);
+            return style.animationName !== "none" || style.transitionDuration.split(", ").some(time => time !== "0s");
+          }).map(one => one.outerHTML.slice(0, 80))"""
+        found: list[str] = self.driver.execute_script(script)
+        return found
 
     def size(self, name: str) -> None:
         """desk (1280), wide (1920) or phone (390)."""
@@ -313,17 +323,18 @@ class Page:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(taken["data"]))
 
-    def complaints(self) -> list[str]:
-        """What axe-core finds against WCAG 2.2 A and AA and good practice, a line each."""
+    def complaints(self, *rules: str) -> list[str]:
+        """What axe-core finds against WCAG 2.2 A and AA and good practice, or these rules alone: a line each."""
         if not self.driver.execute_script("return 'axe' in window"):
             source = (files("selenium_axe_python") / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
             self.driver.execute_script(source)
         script = """
-            const done = arguments[0];
-            axe.run(document, {resultTypes: ["violations"]}).then(found => done(found.violations.map(fault =>
+            const [rules, done] = arguments;
+            const options = {resultTypes: ["violations"], ...(rules.length && {runOnly: rules})};
+            axe.run(document, options).then(found => done(found.violations.map(fault =>
               `${fault.id} (${fault.impact}): ${fault.help}: ` + fault.nodes.slice(0, 3).map(n =>
                 n.target.join(" ") + " " + n.any.concat(n.all).map(a => a.message).join("; ")).join(" | "))));"""
-        found: list[str] = self.driver.execute_async_script(script)
+        found: list[str] = self.driver.execute_async_script(script, rules)
         return found
 
     def console(self) -> list[str]:

@@ -13,10 +13,8 @@ import pytest
 import typer
 import yaml
 from pyarrow.csv import write_csv
-from rich.console import Console
 
 import coterie
-from coterie.cli import output
 from coterie.cli.app import app
 from coterie.errors import CoterieError
 from coterie.methods import all_methods
@@ -170,7 +168,9 @@ def test_certificate_show_in_words(run: Run, folder: Path, protect_arguments: Ar
 
 
 def test_methods_fit_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "console", Console(width=80))
+    monkeypatch.setenv(
+        "COLUMNS", "80"
+    )  # a console put in place would stay with whoever is imported meanwhile
     listed = run("methods").out
     assert all(f" {name} " in listed for name in all_methods()), "a name is to be copied"
     assert len(listed.splitlines()) < 80

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import coterie
 from coterie.auditing import Audit
@@ -66,6 +67,19 @@ def test_a_proved_release_has_its_odds_checks_and_lines_to_sign(tmp_path: Path) 
         assert words in page, words
     with pytest.raises(OutputError, match="exists already"):
         coterie.write_dossier(path)
+
+
+def test_bounds_of_the_data_with_a_public_reason_are_not_called_taken_from_it(tmp_path: Path) -> None:
+    described = yaml.safe_load(SCHEMA.to_yaml())
+    age = described["attributes"]["age"]["domain"]
+    for reason, words in (("", "1 column taken from the data"), ("a codebook", "public for a reason")):
+        age |= {"source": "data"} | ({"public_because": reason} if reason else {})
+        path = tmp_path / f"{reason or 'none'}.csv"
+        schema = coterie.Schema.load(described)
+        coterie.publish(PEOPLE, schema, path, method="dp-synthetic", epsilon=1, despite="a test")
+        page = coterie.write_dossier(path).html.read_text(encoding="utf-8")
+        assert words in page
+        assert ("taken from the data" in page) is not bool(reason)
 
 
 def test_the_public_version_is_the_same_whatever_the_figures_were(tmp_path: Path) -> None:

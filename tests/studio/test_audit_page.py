@@ -167,6 +167,10 @@ def test_a_calm_audit_is_repeated_on_the_way_to_the_dossier(world: World) -> Non
     internal = client.get(f"/p/{project.id}/release/1/dossier/internal.html", params=wanted)
     assert "out.csv.dossier.html" in internal.headers["content-disposition"]
     assert "Incomes of invented people" in internal.text
+    viewed = client.get(f"/p/{project.id}/release/1/dossier/internal.html", params={**wanted, "view": "yes"})
+    assert "content-disposition" not in viewed.headers
+    assert viewed.text == internal.text
+    assert "sandbox" in viewed.headers["content-security-policy"], "a page that may do nothing"
     public = client.get(f"/p/{project.id}/release/1/dossier/public.html", params=wanted)
     assert "everybody" in public.text
     assert client.get(f"/p/{project.id}/release/1/dossier/internal.pdf").content[:5] == b"%PDF-"

@@ -69,7 +69,10 @@ def test_weighted_statistics_are_written_and_suggested_where_there_is_a_weight(b
     assert entry == {"kind": "mean", "of": "cost", "weighted": True}
     assert fields_of("statistic", "m", entry)["weighted"] == "true"
     assert written(bench, kind="count", weighted="false") == {"kind": "count", "weighted": False}
-    assert words(entry) == "weighted mean of cost"
+    assert words(entry, {}) == "weighted mean of cost"
+    by_code = {**entry, "by": {"sex": [1, 2, 3]}, "where": {"sex": 2, "ward": ["n", "s"]}}
+    said = "weighted mean of cost, by sex (male, female, 3), where sex is female and ward is n or s"
+    assert words(by_code, {"sex": {"1": "male", "2": "female"}}) == said
     attributes = {
         "age": {"role": "protect", "domain": {"lower": 0, "upper": 9}},
         "w": {"role": "weight", "domain": {"lower": 1, "upper": 9}},

@@ -17,6 +17,7 @@ from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.result import number
 from coterie.studio.ledgers import last_account
+from coterie.studio.pages import STATIC
 from coterie.studio.planning import ReleaseForm, plan_of
 from coterie.studio.project import Origin, PastRelease, Project
 from coterie.studio.releases import DrawProgress
@@ -29,6 +30,33 @@ from release_world import CHOICE, ready_project
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with working(tmp_path) as made:
         yield made
+
+
+def test_no_page_draws_a_picture_by_hand() -> None:
+    """Charts come from report/charts; the icons stand in one style sheet and one file."""
+    shapes = re.compile(
+        r"<(?:svg|rect|path|line|circle|poly\w+)\b|createElementNS|getContext\(", re.IGNORECASE
+    )
+    parts = [path for path in STATIC.parent.rglob("*") if path.suffix in (".html", ".js", ".py")]
+    assert len(parts) > 50
+    assert [path.name for path in parts if shapes.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_label_does_not_turn_the_words_around_it(bench: Bench) -> None:
+    """U+202E reverses what comes after it; the page writes it out, and forms keep the label as it is."""
+    schema = {**DESCRIBED, "attributes": {**DESCRIBED["attributes"]}}
+    label = "west\u202etsae"
+    schema["attributes"]["region"] = {
+        **schema["attributes"]["region"],
+        "categories": {"labels": ["north", label]},
+    }
+    bench.project.change(schema=yaml.safe_dump(schema, sort_keys=False))
+    bench.specify(statistics={"n": {"kind": "count", "by": {"region": [label]}}}, equations={})
+    page = bench.get()
+    assert "count, by region (west⟨U+202E⟩tsae)" in page
+    words = re.sub(r"<(textarea|code|option).*?</|<[^>]*>", "", page, flags=re.DOTALL)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", words)
+    assert label in re.search("<textarea.*?</textarea>", page, re.DOTALL)[0]  # type: ignore[index]
 
 
 def counted_release(project: Project) -> None:

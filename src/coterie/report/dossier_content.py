@@ -184,6 +184,8 @@ def _rests_on(made: Certificate) -> DossierSection:
         origin = attribute.domain or attribute.categories
         if attribute.role is Role.PROTECT and origin is not None:
             words = _SOURCES.get(origin.source, str(origin.source))
+            if origin.source == Source.DATA and isinstance(origin.public_because, str):
+                words = "public for a reason that the certificate gives"
             found[words] = found.get(words, 0) + 1
     bounds = ", ".join(f"{counted(number, 'column')} {words}" for words, number in found.items())
     noise = f"{made.sampler}, drawn once"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import MissingExtra
+from coterie.report.charts.svg import in_order
 
 
 def rendered(
@@ -22,4 +23,4 @@ def rendered(
     )
     environment.filters |= filters or {}
     text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
-    return environment.from_string(text).render(given)
+    return in_order(environment.from_string(text).render(given))

@@ -239,13 +239,9 @@ class _View:
 
     @cached_property
     def _words_of(self) -> dict[str, dict[str, str]]:
-        """Of each group column, what its codes mean; only where no two codes mean the same."""
-        found = {}
-        for column, shown_as in self.groups.items():
-            meanings = dict(self.specification.schema[column].value_labels or ())
-            if len(set(meanings.values())) == len(meanings):
-                found[shown_as] = {str(code): words for code, words in meanings.items()}
-        return found
+        """Of each group column, what its codes mean."""
+        schema = self.specification.schema
+        return {shown_as: schema[column].meanings for column, shown_as in self.groups.items()}
 
     def table(self, rows: Sequence[Row], varying: Sequence[str]) -> dict[str, Any]:
         """The column with the fewest groups across, the others down; margins where they were published."""

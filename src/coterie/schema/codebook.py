@@ -68,6 +68,12 @@ class Codebook(Frozen):
     format: Annotated[str | None, AfterValidator(_format)] = None  # of SPSS or of Stata
 
     @cached_property
+    def meanings(self) -> dict[str, str]:
+        """What each code means, where no two codes mean the same."""
+        found = dict(self.value_labels or ())
+        return found if len(set(found.values())) == len(found) else {}
+
+    @cached_property
     def codes_by_words(self) -> dict[str, str]:
         """The code that each label in words stands for, where it stands for one only."""
         count = Counter(words for _, words in self.value_labels or ())

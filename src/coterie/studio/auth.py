@@ -116,6 +116,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
 
 
@@ -137,8 +138,8 @@ class Gate:
             if message["type"] == "http.response.start":
                 answering = True
                 headers = MutableHeaders(scope=message)
-                headers.update(_HEADERS)
-                headers.setdefault("Cache-Control", "no-store")
+                for name, words in _HEADERS.items():
+                    headers.setdefault(name, words)
             await send(message)
 
         try:

@@ -18,6 +18,7 @@ from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import Figure, number
+from coterie.report.charts.svg import in_order
 from coterie.schema.exact import as_text
 from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
@@ -85,7 +86,7 @@ _pages.filters["thousands"] = lambda count: f"{count:,}"
 
 
 def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
-    return HTMLResponse(_pages.get_template(template).render(**content), status)
+    return HTMLResponse(in_order(_pages.get_template(template).render(**content)), status)
 
 
 def step_page(

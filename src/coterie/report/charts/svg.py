@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from html import escape
@@ -30,6 +31,20 @@ def element(name: str, content: str = "", **attributes: str | float | None) -> S
     )
     inner = content if isinstance(content, Svg) else escape(content)
     return Svg(f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>")
+
+
+_TURNING = "\u202a-\u202e\u2066-\u2069"
+_TURNED = re.compile(rf"(<(?:option|textarea|code|script)\b.*?</|<[^>]*>)|([{_TURNING}])", re.DOTALL)
+
+
+def in_order(markup: str) -> str:
+    """A sign in somebody's label that reverses the words after it is written out: ⟨U+202E⟩.
+
+    Not in attributes, in what a form sends back, and in what is copied: these keep the label as it is.
+    """
+    if not re.search(f"[{_TURNING}]", markup):
+        return markup
+    return _TURNED.sub(lambda found: found[1] or f"⟨U+{ord(found[2]):04X}⟩", markup)
 
 
 def together(parts: Iterable[Svg]) -> Svg:

@@ -114,16 +114,21 @@ def _word(name: str) -> str:
 
 
 def listed(
-    document: Mapping[str, Any], view: str, fault: CoterieError | None, notes: Sequence[str]
+    document: Mapping[str, Any],
+    view: str,
+    fault: CoterieError | None,
+    notes: Sequence[str],
+    schema: Schema,
 ) -> list[dict[str, Any]]:
     """`view`: statistic or equation."""
+    meanings = {attribute.name: attribute.meanings for attribute in schema.attributes}
     lines = []
     for name, entry in (document.get(LISTS[view]) or {}).items():
         content = entry if isinstance(entry, dict) else {}
         lines.append(
             {
                 "name": name,
-                "words": words(entry) if view == "statistic" else equation_words(entry),
+                "words": words(entry, meanings) if view == "statistic" else equation_words(entry),
                 "expected": expected_text(content.get("expected")).replace("\n", "; "),
                 "weight": content.get("weight", 1),
                 "tolerance": content.get("tolerance", ""),
@@ -142,7 +147,10 @@ def said_about(name: str, kind: str, fault: CoterieError | None, notes: Sequence
     return found
 
 
-def words(entry: Mapping[str, Any]) -> str:
+Meanings = Mapping[str, Mapping[str, str]]  # of each column's codes
+
+
+def words(entry: Mapping[str, Any], meanings: Meanings) -> str:
     """`mean of cost, by smoker (yes, no), where age from 18 below 65`."""
     listed_columns = columns_of(entry)
     text = f"weighted {entry.get('kind')}" if entry.get("weighted") is True else str(entry.get("kind"))
@@ -151,15 +159,15 @@ def words(entry: Mapping[str, Any]) -> str:
     if listed_columns:
         text += f" of {' × '.join(str(column) for column in listed_columns)}"
     if entry.get("that"):
-        text += f" with {_conditions(entry['that'])}"
+        text += f" with {_conditions(entry['that'], meanings)}"
     if isinstance(entry.get("by"), dict):
         text += ", by " + " and ".join(
-            f"{column} ({_short(values)})" for column, values in entry["by"].items()
+            f"{column} ({_short(_said(column, values, meanings))})" for column, values in entry["by"].items()
         )
     if "bins" in entry or "values" in entry:
         text += f" in {_short(entry.get('bins') or entry.get('values'))}"
     if entry.get("where"):
-        text += f", where {_conditions(entry['where'])}"
+        text += f", where {_conditions(entry['where'], meanings)}"
     return text
 
 
@@ -173,15 +181,19 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
     return fields | {"unit": unit, "budget": str(main), "delta": str(budget.get("delta", ""))}
 
 
-def _conditions(content: Mapping[str, Any]) -> str:
+def _said(column: str, values: Any, meanings: Meanings) -> list[str]:
+    """Values as people read them: a code in the words that the schema has for it."""
+    texts = map(str, values if isinstance(values, list) else [values])
+    return [meanings.get(column, {}).get(text, text) for text in texts]
+
+
+def _conditions(content: Mapping[str, Any], meanings: Meanings) -> str:
     parts = []
     for column, condition in content.items():
         if isinstance(condition, dict):
             parts.append(" ".join([str(column), *(f"{end} {value}" for end, value in condition.items())]))
-        elif isinstance(condition, list):
-            parts.append(f"{column} is {' or '.join(str(value) for value in condition)}")
         else:
-            parts.append(f"{column} is {condition}")
+            parts.append(f"{column} is {' or '.join(_said(column, condition, meanings))}")
     return " and ".join(parts)
 
 

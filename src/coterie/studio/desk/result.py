@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from coterie.errors import CoterieError
 from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.schema.exact import as_text
-from coterie.statistics import Plan
+from coterie.statistics import Plan, Specification
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.planning.design import Design
@@ -84,8 +85,9 @@ def shown(desk: Desk) -> dict[str, Any]:
     even, design = even_plan(chosen.specification), chosen.design
     total, feasible = float(design.total), design.feasible
     used = feasible.used(np.array([float(budget) for budget in chosen.budgets]))
+    names = names_in_words(chosen.specification)
     errors = [
-        _error(error, start, made, _measured_for(design, made))
+        _error(error, start, made, _measured_for(design, made)) | {"shown": names.get(error.name, error.name)}
         for error, start, made in zip(chosen.errors, even.errors, design.metric.errors, strict=True)
     ]
     families = list(dict.fromkeys(error["statistic"] for error in errors))
@@ -110,6 +112,18 @@ def shown(desk: Desk) -> dict[str, Any]:
         "rule": desk.state.rule,
         "shares": _shares(desk, chosen, total),
         "errors": errors,
+    }
+
+
+def names_in_words(specification: Specification) -> dict[str, str]:
+    """`n[1]` as `n[male]`: the groups of each number in the words that the schema has for their codes."""
+    schema = specification.schema
+    said = {attribute.name: attribute.meanings for attribute in schema.attributes}
+    return {
+        one.name: f"{one.name.partition('[')[0]}"
+        f"[{', '.join(said.get(column, {}).get(text, text) for column, text in one.group)}]"
+        for one in specification.statistics
+        if one.group
     }
 
 
@@ -210,7 +224,7 @@ def read_result(entry: ReleasedStatistics) -> Result:
     return Result(values, certificate, True, "", more)
 
 
-def figures_of(result: Result) -> list[Figure]:
+def figures_of(result: Result, names: Mapping[str, str]) -> list[Figure]:
     """One figure for each statistic with several groups: only these share a unit, and so an axis."""
     families: dict[str, list[Value]] = {}
     for value in result.values:
@@ -219,7 +233,7 @@ def figures_of(result: Result) -> list[Figure]:
             families.setdefault(base, []).append(value)
     return [
         intervals(
-            [IntervalRow(_label(value["name"]), *_ends(value)) for value in values],
+            [IntervalRow(_label(names.get(value["name"], value["name"])), *_ends(value)) for value in values],
             axis=base,
             caption=f"{base}, as released, with the 95 % interval of each group.",
             first="Group",

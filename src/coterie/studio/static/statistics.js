@@ -74,9 +74,8 @@ if (desk) {
     document.querySelectorAll(".equivalent code").forEach((code, index) => { code.textContent = told.equivalent[index]; });
     const rows = new Map([...document.querySelectorAll("#errors tbody tr")].map((row) => [row.dataset.name, row]));
     told.errors.forEach((error) => {
-      const row = rows.get(error.name), bar = row.querySelector("rect:not(.ground)"), cells = row.querySelectorAll("td.number");
-      bar.setAttribute("width", error.bar);
-      bar.setAttribute("class", error.bar > 100.5 ? "worse" : "better");
+      const row = rows.get(error.name), cells = row.querySelectorAll("td.number");
+      row.querySelector("meter").value = error.bar;
       row.querySelector(".times").textContent = `× ${error.times}`;
       [error.mean, error.median, error.p95].forEach((text, place) => { cells[place].textContent = text; });
       row.querySelector(".meets").textContent = error.tolerance ? `${error.tolerance} ${error.meets ? "✓ kept" : "✗ missed"}` : "–";

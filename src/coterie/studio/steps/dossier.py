@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.report.dossier import NoReason, compose_dossier
@@ -20,14 +21,21 @@ from coterie.studio.words import AUDIENCES
 from coterie.table.address import without_credentials
 
 router = APIRouter()
+# A page of its own, with the style that stands in it: it may do nothing else.
+_SHOWN = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 _KINDS = {"html": "text/html; charset=utf-8", "pdf": "application/pdf"}
 
 
 @router.get("/p/{project}/release/{number}/dossier/{version}.{kind}")
 def dossier(
-    project: Opened, number: int, version: str, kind: str, title: Annotated[str, Query(max_length=200)] = ""
+    project: Opened,
+    number: int,
+    version: str,
+    kind: str,
+    title: Annotated[str, Query(max_length=200)] = "",
+    view: str = "",
 ) -> Response:
-    return _taken(project, number, version, kind, title)
+    return _taken(project, number, version, kind, title, view)
 
 
 @router.post("/p/{project}/release/{number}/dossier/{version}.{kind}")
@@ -37,10 +45,14 @@ def dossier_of_a_table(project: Opened, number: int, version: str, kind: str, fo
         released = list(project.state.released)
         released[number - 1] = entry.model_copy(update={"despite": str(SignedReason.sent(form))})
         project.change(released=tuple(released))
-    return _taken(project, number, version, kind, form.text("title")[:200], form.text("address"))
+    return _taken(
+        project, number, version, kind, form.text("title")[:200], form.text("view"), form.text("address")
+    )
 
 
-def _taken(project: Project, number: int, version: str, kind: str, title: str, address: str = "") -> Response:
+def _taken(
+    project: Project, number: int, version: str, kind: str, title: str, view: str, address: str = ""
+) -> Response:
     entry = numbered(project.state.released, number)
     if version not in ("internal", "public") or kind not in _KINDS:
         raise HTTPException(404)
@@ -59,9 +71,10 @@ def _taken(project: Project, number: int, version: str, kind: str, title: str, a
             template="release_problem.html",
             number=number,
             title=title,
-            address=address,
             unreasoned=isinstance(problem, NoReason),
         )
+    if view and kind == "html":
+        return HTMLResponse(content, headers={"Content-Security-Policy": _SHOWN})
     name = f"{entry.table or Path(entry.data).name}.{'public-' if version == 'public' else ''}dossier.{kind}"
     return attached(content, name, _KINDS[kind])
 

@@ -12,7 +12,7 @@ from coterie.statistics.releasing.certificate import purpose_of
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned
-from coterie.studio.desk.result import figures_of, read_result, shown
+from coterie.studio.desk.result import figures_of, names_in_words, read_result, shown
 from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
@@ -112,8 +112,13 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
 
 @router.get("/p/{project}/statistics/released/{number}")
 def released(project: Opened, number: int) -> Response:
-    entry = numbered(Desk(project).state.released, number)
+    desk = Desk(project)
+    entry = numbered(desk.state.released, number)
     result = read_result(entry)
+    try:
+        names = names_in_words(desk.specification())
+    except CoterieError:  # the description of the table has changed since: codes say what was released
+        names = {}
     return step_page(
         project,
         "statistics",
@@ -121,10 +126,11 @@ def released(project: Opened, number: int) -> Response:
         number=number,
         entry=entry,
         result=result,
-        figures=figures_of(result),
+        names=names,
+        figures=figures_of(result, names),
         short=short,
         verify=shlex.join(["coterie", "stats", "verify", entry.data, entry.certificate]),
-        desk=Desk(project).state,
+        desk=desk.state,
     )
 
 
