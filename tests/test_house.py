@@ -180,6 +180,24 @@ def test_no_function_is_written_twice() -> None:
     assert [places for places in found.values() if len(places) > 1] == []
 
 
+# Where a rounded number is stored, typed again or part of a name; papers print figures of a known size.
+ROUNDED_FOR_MACHINES = {
+    *("exact.py", "composition.py", "solving.py", "tidy_table.py", "equations.py", "aggregates.py"),
+    *("same_in_code.py", "audit.py", "classification.py"),
+}
+
+
+def test_no_person_reads_powers_of_ten() -> None:
+    """`f"{1588:.3g}"` is 1.59e+03. What people read is written by `coterie.schema.exact.number`: 1,590."""
+    pages = [path for path in (ROOT / "src").rglob("*.html") if re.search(r"%\.\d+g", path.read_text())]
+    found = {
+        path.name
+        for path in SOURCES
+        if path.parent.name != "papers" and re.search(r":[.,0-9]*[ge][}]", path.read_text())
+    }
+    assert (pages, found) == ([], ROUNDED_FOR_MACHINES)
+
+
 def test_nothing_below_the_command_prints() -> None:
     called = re.compile(r"^\s*print\(|sys\.argv|\binput\(", re.MULTILINE)
     below = [path for path in SOURCES if "cli" not in path.relative_to(ROOT / "src/coterie").parts]

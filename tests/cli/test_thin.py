@@ -45,7 +45,7 @@ OUTPUT = {
     "coterie.publication.staging:stage_bytes",  # a page, a figure or a draft that is written beside
     "coterie.registry:raised_by",  # whose part failed
     "coterie.report.audit_page:shown",
-    "coterie.report.charts:number",
+    "coterie.schema.exact:number",
     "coterie.report.demo",
     "coterie.report.plan_figure",
     "coterie.report.ranking",
@@ -56,7 +56,8 @@ OUTPUT = {
     "coterie.report.writing:EVALUATION_FILES",
     "coterie.table.estimates",  # what a weighted figure is of
     "coterie.auditing.attacks.finding:percent",
-    "coterie.comparison.recommendation",  # what one is
+    "coterie.comparison.recommendation",  # how one is made
+    "coterie.comparison.trial:Recommendation",  # what one is
     "coterie.table.address:is_database",  # whether there is a file to check next
     "coterie.schema.document:as_schema",  # whether there is a unit to ask about
     "coterie.schema.exact",

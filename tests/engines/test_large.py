@@ -15,7 +15,7 @@ import pytest
 from mixed_table import RECORDS, mixed_schema, mixed_table
 from typer.testing import CliRunner
 
-from coterie import Schema, protect
+from coterie import Schema, protect, publish
 from coterie.cli.app import app
 from coterie.engines.out_of_core import release as large_module
 from coterie.engines.out_of_core.chain import check_grouping
@@ -25,6 +25,7 @@ from coterie.errors import CoterieError, DataError, OutputError, ParameterError,
 from coterie.methods import all_methods
 from coterie.promise.certificate import Digest
 from coterie.schema.attributes import Attribute, Domain, Outside, Role
+from coterie.schema.unit import PrivacyUnit
 from coterie.table.memory_limit import parse_memory, room_for_work
 
 
@@ -290,6 +291,13 @@ def test_other_outputs_and_inputs_are_refused(source: Path) -> None:
     line[line.index("--output") + 1] = str(source.parent / "out.csv")
     with pytest.raises(OutputError, match="not written as CSV"):
         CliRunner().invoke(app, line, catch_exceptions=False)
+    text = source.parent / "in.csv"
+    text.write_text("x\n1\n")
+    with pytest.raises(DataError, match="not a complete Parquet file"):  # and not first about the output
+        CliRunner().invoke(app, ["protect", str(text), *line[2:]], catch_exceptions=False)
+    units = mixed_schema().model_copy(update={"unit": PrivacyUnit(column="id", at_most=2)})
+    with pytest.raises(ParameterError, match="no statement for units"):
+        publish(str(source), units, line[5], method="laplace", epsilon=1, memory="6GB")
     line[line.index("--output") + 1] = "sqlite:///x.db"
     with pytest.raises(ParameterError, match="written to a file"):
         CliRunner().invoke(

@@ -27,7 +27,6 @@ from coterie.report.charts import (
     intervals,
     label_bars,
     lines,
-    number,
     percent,
     risk_utility_map,
     side_by_side,
@@ -35,6 +34,7 @@ from coterie.report.charts import (
 from coterie.report.charts.heatmap import STEPS, correlation, diverging_step
 from coterie.report.charts.scale import Scale, apart, chosen_ticks, date_ticks, date_words, spread
 from coterie.report.charts.svg import LOOKS, STATUS, cut, mark, text_width
+from coterie.schema.exact import number
 
 NASTY = "<b>&\"' </svg><script>alert(1)</script>"
 counts = st.lists(st.integers(0, 10**6), min_size=1, max_size=40)

@@ -18,13 +18,13 @@ from coterie.comparison.grid import make_grid
 from coterie.errors import ParameterError
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods.guarantee import Status
-from coterie.report.charts import number
 from coterie.report.charts.svg import text_width
 from coterie.report.comparison_report import write_comparison
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
 from coterie.report.ranking import WORDS, best_cells, errors_by, in_words, verdict
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema, Source
+from coterie.schema.exact import number
 from coterie.table.checked import check
 
 NAME = "pay <b>&"

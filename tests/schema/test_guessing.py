@@ -57,6 +57,16 @@ PARTS = DRAW.integers(1, 50, (3, 200))
         ("v7", np.repeat(np.arange(12, 36), np.r_[10:250:20, 240:0:-20]), "integer"),
         ("v7", np.repeat(np.arange(1, 25), [90, 30] * 12), "categorical"),
         ("pay", PAY + 0.5, "continuous"),
+        ("v7", DRAW.permutation(np.arange(1, 44).repeat(30)), "categorical"),
+        (
+            "v7",
+            DRAW.permutation(np.array([11, 12, 21, 22, 33, 35, 41, 43, 50, 53, 61, 64, 70]).repeat(30)),
+            "categorical",
+        ),
+        ("v7", DRAW.permutation(np.arange(18, 61).repeat(30)), "integer"),
+        ("v7", np.arange(9).repeat([300, 350, 200, 90, 40, 20, 9, 4, 2]), "integer"),
+        ("v7", DRAW.permutation(np.arange(0, 200, 10).repeat(30)), "integer"),
+        ("wiek", DRAW.integers(0, 18, ROWS), "integer"),
         ("mark_maths", DRAW.integers(1, 7, ROWS), "ordinal"),
         ("when", [dt.date(2020, 1, 1)] * 30, "date"),
         ("when", ["2020-01-01", "2021-12-31"] * 20, "date"),
@@ -81,6 +91,7 @@ def test_types(name: str, cells: Any, kind: str) -> None:
         ("v1", DRAW.choice(np.arange(10**7, 10**8), ROWS, replace=False), ""),
         ("hhid", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
         ("household_number", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
+        ("nr_gosp", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
         ("idhogar", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
         ("CNTSCHID", np.sort(DRAW.integers(1, 300, ROWS)), "unit"),
         ("person_id", DRAW.integers(10**6, 10**6 + 400, ROWS), "unit"),
@@ -114,6 +125,8 @@ def test_weights_of_surveys_not_of_bodies() -> None:
     ):
         assert guess(name, WEIGHTS).suggestion == "weight", name
     assert guess("v12", WEIGHTS, label="Final person weight").suggestion == "weight"
+    assert guess("v1028", WEIGHTS, label="Peso do domicílio").suggestion == "weight"
+    assert guess("income_household", PAY).suggestion == ""
     for name in ("weight", "weight_kg", "body_weight", "birthwt"):
         assert guess(name, KILOS).suggestion == "", name
 

@@ -7,6 +7,7 @@ reject predictions that are off.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from coterie.statistics.releasing.measuring import Noise
 
 # Misses by two standard errors: 4.6 % if all is well. A run of N fails beyond 4.6 % + 4 binomial deviations.
 RATE = 0.0455
+UNTOLD = 2037  # sums in cells that its counts, measured as asked, do not tell apart
 
 
 def agree(compared: list[Compared], factor: float = 1.0) -> bool:
@@ -35,7 +37,7 @@ def agree(compared: list[Compared], factor: float = 1.0) -> bool:
     return bool((off > 2).sum() <= allowed and off.max() < 5)
 
 
-def compare_all(seeds: range, releases: int) -> list[Compared]:
+def compare_all(seeds: Iterable[int], releases: int) -> list[Compared]:
     compared = []
     for seed in seeds:
         content, drawn = random_specification(seed)
@@ -47,7 +49,7 @@ def compare_all(seeds: range, releases: int) -> list[Compared]:
 
 @pytest.mark.statistical
 def test_random_specifications_quickly() -> None:
-    compared = compare_all(range(1000, 1008), 2000)
+    compared = compare_all([*range(1000, 1007), UNTOLD], 2000)
     assert agree(compared), max(compared, key=Compared.off)
     assert not agree(compared, 1.2)
     assert not agree(compared, 0.8)

@@ -15,7 +15,7 @@ import pytest
 from coterie.errors import ParameterError
 from coterie.report.statistics_page import statistics_page
 from coterie.statistics import Plan, plan, read_specification, release
-from coterie.statistics.prediction.fitting import FixedSums, nearest, rounded, within
+from coterie.statistics.prediction.fixed_sums import FixedSums, nearest, rounded, within
 from coterie.statistics.prediction.linking import Links, shared_margins
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records

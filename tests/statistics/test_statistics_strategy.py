@@ -16,7 +16,8 @@ from coterie.statistics.planning import strategy as strategies
 from coterie.statistics.planning.composition import as_floats
 from coterie.statistics.planning.design import build_design
 from coterie.statistics.planning.strategy import Strategy, make_joint
-from coterie.statistics.prediction.fitting import Fit, onto_simplex, whole
+from coterie.statistics.prediction.fitting import Fit
+from coterie.statistics.prediction.fixed_sums import onto_simplex, whole
 from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
 from coterie.statistics.prediction.measurement import Kind, count, total
 from coterie.statistics.prediction.value_grid import ValueGrid

@@ -11,10 +11,9 @@ pytest.importorskip("fastapi")
 from statistics_studio import Bench, sentence, working
 from test_statistics_page import PLAIN
 
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 from coterie.statistics import plan, solve_budget
 from coterie.studio.desk.desk import Desk
-from coterie.studio.desk.result import number
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ pytest.importorskip("fastapi")
 from statistics_studio import DESCRIBED, Bench, document, sentence, specification, working
 
 from coterie.errors import CoterieError
+from coterie.schema.exact import number
 from coterie.statistics import plan, read_specification, resplit
 from coterie.studio.desk.desk import Desk
-from coterie.studio.desk.result import number
 
 PLAIN: dict[str, Any] = {
     "statistics": {

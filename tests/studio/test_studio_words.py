@@ -13,9 +13,9 @@ from statistics_studio import DESCRIBED, Bench, working
 from coterie.errors import LedgerError
 from coterie.report.charts import label_bars
 from coterie.report.charts.svg import text_width
+from coterie.schema.exact import number
 from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
-from coterie.studio.desk.result import number
 from coterie.studio.ledgers import last_account
 from coterie.studio.pages import STATIC
 from coterie.studio.planning import ReleaseForm, plan_of

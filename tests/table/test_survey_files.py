@@ -280,8 +280,10 @@ def test_labels_missing_codes_and_formats_come_from_the_schema(tmp_path: Path) -
         "sex": [{"lo": 9, "hi": 9}],
         "mood": [{"lo": 7, "hi": 9}],
         "age": [{"lo": 97, "hi": 99}, {"lo": -1, "hi": -1}],
-        "town": [{"lo": "n/a", "hi": "n/a"}],
+        "town": [{"lo": "", "hi": ""}, {"lo": "n/a", "hi": "n/a"}],
     }
+    drafted = Schema.draft(tmp_path / "out.sav")
+    assert drafted.schema["town"].missing_marks == ("n/a",)
     shown = {name: spss.original_variable_types[name] for name in ("sex", "pay", "born", "seen", "ok")}
     assert shown == {"sex": "F8.0", "pay": "F9.3", "born": "EDATE10", "seen": "DATETIME20", "ok": "F8.0"}
     assert [spss.variable_measure[name] for name in ("sex", "mood", "age")] == ["nominal", "ordinal", "scale"]

@@ -20,8 +20,8 @@ from coterie.comparison.grid import left_out
 from coterie.comparison.recommendation import PURPOSES
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
-from coterie.report.charts import number
 from coterie.report.ranking import Best, best_cells, key_to_errors, ranking_measures
+from coterie.schema.exact import number
 
 
 def compare_command(

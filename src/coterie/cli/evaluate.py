@@ -17,6 +17,7 @@ from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
 from coterie.evaluation.measure import MeasureResult
 from coterie.report.writing import EVALUATION_FILES, refuse_existing
+from coterie.schema.exact import number
 from coterie.table.estimates import MEAN, EstimatePair
 
 NAMES = ", ".join(all_measures())
@@ -126,7 +127,7 @@ def _print_weighted(evaluation: Evaluation) -> None:
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
+    return number(value) if value is None or abs(value) < 10_000 else f"{value:,.0f}"
 
 
 def _moved(one: EstimatePair) -> float:
@@ -154,11 +155,11 @@ def _print(found: Evaluation) -> None:
             missed.setdefault(result.reason or "", []).append(name)
             continue
         worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
-        shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else _classes(result)
+        shown = f"{escape(worst)} ({number(result.attributes[worst])})" if worst else _classes(result)
         if "worst_pairs" in result.details:
             entries = result.details["worst_pairs"][:MOST_WORST]
             shown = "\n".join(
-                f"{escape(' × '.join(entry['pair']))} ({entry['distance']:.2g})" for entry in entries
+                f"{escape(' × '.join(entry['pair']))} ({number(entry['distance'], 2)})" for entry in entries
             )
         # As classes say it: what was reached of what could be, were nothing protected.
         bound = f" of {result.details['upper_bound']:.3f}" if "upper_bound" in result.details else ""
@@ -166,12 +167,12 @@ def _print(found: Evaluation) -> None:
         if name in words:
             meaning = words[name].partition(";")[0]
             if result.details.get("by_sampling"):
-                meaning += f" ({result.details['by_sampling']:.2g} is chance)"
+                meaning += f" ({number(result.details['by_sampling'], 2)} is chance)"
         if "at random" in result.details.get("split", ""):
             meaning += f". Here {result.details['split']}"
         if not result.details.get("converged", True):
             meaning += ". Here the classifier stopped before it had settled: it might do better"
-        rows.append((f"[bold]{name}[/]", f"{result.value:.3g}{bound}", meaning, shown))
+        rows.append((f"[bold]{name}[/]", f"{number(result.value)}{bound}", meaning, shown))
     headings = ("measure", "value", "in words, or how to read it", "worst")
     console.print(
         table_of(rows, headings, whole=headings[:2], right=("value",), title="The figures", **PLAIN)

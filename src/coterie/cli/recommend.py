@@ -17,6 +17,7 @@ from coterie.comparison.recommendation import PURPOSES, is_usable
 from coterie.comparison.trial import Recommendation
 from coterie.evaluation import get_measure
 from coterie.schema.document import as_schema
+from coterie.schema.exact import number
 
 _SHORT = {
     "refuted": "the published promise fails; there is a counterexample",
@@ -98,7 +99,9 @@ def _print(found: Recommendation, data: str, schema: Path) -> None:
         console.print(f"The least loss: [bold]{best.choice}[/] ({best.status}).")
     console.print(escape(best.promise))
     scale = get_measure(found.measure).title
-    console.print(f"For {meaning}: [bold]{best.words}[/] ({scale}: {best.error:.2g}, from 0, best, to 1).")
+    console.print(
+        f"For {meaning}: [bold]{best.words}[/] ({scale}: {number(best.error, 2)}, from 0, best, to 1)."
+    )
     if found.at_most is not None:
         console.print(
             f"Privacy unit: `at_most: {found.at_most}`. Write it into the schema before you release."
@@ -106,9 +109,9 @@ def _print(found: Recommendation, data: str, schema: Path) -> None:
     console.print(f"\n  {escape(found.command)}\n", soft_wrap=True)
     sure = best.accuracy
     rows = [
-        ("share of one answer", f"± {sure.shares:.2g} points"),
-        ("cell of a two-way table", f"± {sure.cells:.2g} points"),
-        ("average of a number", f"± {sure.averages:.2g} % of its range"),
+        ("share of one answer", f"± {number(sure.shares, 2)} points"),
+        ("cell of a two-way table", f"± {number(sure.cells, 2)} points"),
+        ("average of a number", f"± {number(sure.averages, 2)} % of its range"),
         ("distributions of single columns", sure.distributions),
         ("relations between two columns", sure.relations),
         ("regressions and classifiers", sure.models),
@@ -117,14 +120,16 @@ def _print(found: Recommendation, data: str, schema: Path) -> None:
     console.print(table_of(rows, ("what users can expect", ""), title="", caption=caption, **PLAIN))
     if found.strengths:
         lines = [
-            (one.epsilon, f"at most {one.at_most_sure}", f"± {one.shares:.2g} points", one.words)
+            (one.epsilon, f"at most {one.at_most_sure}", f"± {number(one.shares, 2)} points", one.words)
             for one in found.strengths
         ]
         headings = ("ε", "50 % sure before; after", "shares", meaning)
         console.print(table_of(lines, headings, title="How strong should the promise be?", **PLAIN))
     if found.runner_up is not None:
         other = found.runner_up
-        console.print(f"Next best: {other.choice} ({other.status}): {other.words} ({other.error:.2g}).")
+        console.print(
+            f"Next best: {other.choice} ({other.status}): {other.words} ({number(other.error, 2)})."
+        )
     reasons: dict[str, list[str]] = {}
     for name, why in found.avoid.items():
         reasons.setdefault(_SHORT.get(why.partition(":")[0], why), []).append(name)

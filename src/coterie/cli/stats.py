@@ -19,6 +19,7 @@ from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
 from coterie.report.plan_figure import UNITS, plan_figure
 from coterie.report.statistics_page import statistics_page
+from coterie.schema.exact import number
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
@@ -206,7 +207,7 @@ def show_plan(chosen: Plan, proofs: bool) -> None:
     whose = "" if unit is None else f" per {escape(unit.word)} of {unit.rows}"
     console.print(
         f"[bold]{escape(specification.release)}[/]: {specification.budget}{whose}, {specification.neighbours} neighbours, "
-        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} ± {chosen.standard_error:.1g}"
+        f"allocator [bold]{chosen.allocator}[/], score {number(chosen.score)} ± {number(chosen.standard_error, 1)}"
     )
     if len(chosen.rows) > 1:
         _show_comparison(chosen)
@@ -214,8 +215,8 @@ def show_plan(chosen: Plan, proofs: bool) -> None:
     _show_errors(chosen)
     for loss in chosen.guess_losses:
         console.print(
-            f"If the expected values are off by {loss.off_by:.0%} (times or divided by {1 + loss.off_by:g}): the score "
-            f"is {loss.mean_loss:.1%} above that of the split made for the truth on average, {loss.worst_loss:.1%} "
+            f"If the expected values are off by {loss.off_by:.0%} (times or divided by {number(1 + loss.off_by)}): the "
+            f"score is {loss.mean_loss:.1%} above that of the split made for the truth on average, {loss.worst_loss:.1%} "
             "at worst up to there."
         )
     for formula, proof in dict.fromkeys((m.bound.formula, m.bound.proof) for m in chosen.design.measurements):
@@ -238,10 +239,10 @@ def _show_split(chosen: Plan) -> None:
     rows = (
         (
             escape(m.name),
-            f"{float(budget):.5g}",
+            number(float(budget), 6),
             quantity.family.value,
-            f"{chosen.scales[m.name]:.4g}",
-            f"{m.bound.nominal(specification.neighbours, m.where.everyone):.4g}",
+            number(chosen.scales[m.name]),
+            number(m.bound.nominal(specification.neighbours, m.where.everyone)),
         )
         for m, budget, quantity in zip(
             design.measurements, chosen.budgets, design.metric.sources, strict=True
@@ -255,7 +256,11 @@ def _show_errors(chosen: Plan) -> None:
         "\n[bold]Errors to expect[/]: |released − true|, its mean, and what half and 95 % of releases keep"
     )
     rows = (
-        (escape(e.name), *(f"{n:.4g}" for n in (e.mean, e.standard_error, e.median, e.p95)), e.basis.value)
+        (
+            escape(e.name),
+            *(number(n) for n in (e.mean, e.standard_error, e.median, e.p95)),
+            e.basis.value,
+        )
         for e in chosen.errors
     )
     console.print(_table(rows, "target", "mean error", "± s.e.", "median", "95 %", "how"))
@@ -281,8 +286,8 @@ def _show_comparison(chosen: Plan) -> None:
     for row in chosen.rows:
         if not row.not_applicable:
             by_name = {error.name: error.mean for error in row.errors}
-            extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
-            rows.append((row.allocator, f"{row.score:.4g}", *extra, *(f"{by_name[n]:.4g}" for n in shown)))
+            extra = [number(row.worst_score)] if worst and row.worst_score is not None else []
+            rows.append((row.allocator, number(row.score), *extra, *(number(by_name[n]) for n in shown)))
     headings = ("allocator", "score", *(["worst"] if worst else []), *shown)
     console.print(_table(rows, *headings, whole=headings))
     left = len(chosen.errors) - len(shown)
@@ -344,7 +349,7 @@ def report_release(published: Published, page: Path | None, as_json: bool) -> No
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) else f"{value:.6g}"
+    return f"{value:,.0f}" if value == round(value) else number(value, 6)
 
 
 def _show_values(published: Published) -> None:

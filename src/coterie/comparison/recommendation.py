@@ -22,7 +22,7 @@ from coterie.promise.terms import forecast
 from coterie.schema.attributes import Role, Schema
 from coterie.schema.declared import linking_columns
 from coterie.schema.document import as_schema
-from coterie.schema.exact import Number, as_text, brief, parse_epsilon
+from coterie.schema.exact import Number, as_text, brief, number, parse_epsilon
 from coterie.table.reading import as_table
 
 # What people do with released rows, and the measure that tells what it costs them. All of them mean the same for rows of
@@ -288,7 +288,7 @@ def _notes(
         pure = next(one for one in tried if (one.method, one.delta) == (best.method, None))
         notes.append(
             f"The limit may be exceeded with probability δ = {best.delta} over the noise. Without a δ (pure ε-DP) the error "
-            f"would be {pure.error:.2g} instead of {best.error:.2g}: {pure.words}."
+            f"would be {number(pure.error, 2)} instead of {number(best.error, 2)}: {pure.words}."
         )
     if not is_usable(best.words, trial.measure):
         enough = next((one for one in strengths if is_usable(one.words, trial.measure)), None)
@@ -319,7 +319,7 @@ def _notes(
     else:
         notes.append(
             f"Of each {unit.word} at most {unit.at_most} rows are used, by a keyed choice. at_most was chosen for an "
-            f"average of {unit_size:g}, not from your table."
+            f"average of {number(unit_size)}, not from your table."
         )
     return tuple(notes)
 

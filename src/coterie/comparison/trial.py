@@ -24,7 +24,7 @@ from coterie.promise.terms import forecast
 from coterie.publication.protect import protect
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Role, Schema
-from coterie.schema.exact import brief
+from coterie.schema.exact import brief, number
 from coterie.schema.frame_kind import to_kind
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
@@ -63,7 +63,7 @@ class RecommendedRelease:
     accuracy: Accuracy
 
     def __repr__(self) -> str:
-        return f"<RecommendedRelease {self.choice}: {self.status}, {self.words} ({self.error:.3g})>"
+        return f"<RecommendedRelease {self.choice}: {self.status}, {self.words} ({number(self.error)})>"
 
     @property
     def choice(self) -> str:

@@ -146,7 +146,7 @@ def classes(values: NDArray[Any], settings: Settings) -> tuple[NDArray[np.str_],
             raise DataError(
                 f"'{settings.target}' holds no numbers to split at a threshold.", "Leave out --threshold."
             ) from None
-        names = [f"at most {settings.threshold:g}", f"above {settings.threshold:g}"]
+        names = [f"at most {settings.threshold:.12g}", f"above {settings.threshold:.12g}"]
         return np.where(above, names[1], names[0]), names
     text = np.array([_name(value) for value in values])
     names = sorted(set(text))

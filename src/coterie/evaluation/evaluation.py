@@ -23,6 +23,7 @@ from coterie.publication.release import Release
 from coterie.registry import failure
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
+from coterie.schema.exact import number
 from coterie.schema.frame_kind import to_kind
 from coterie.table.columns.places import as_rows
 from coterie.table.estimates import EstimatePair, compared
@@ -83,7 +84,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         values = {name: found.value for name, found in self.measures.items() if found.value is not None}
-        told = ", ".join(f"{name} {value:.3g}" for name, value in list(values.items())[:4])
+        told = ", ".join(f"{name} {number(value)}" for name, value in list(values.items())[:4])
         left = len(self.measures) - len(values)
         return f"<Evaluation: {told}{', …' if len(values) > 4 else ''}; {left} not taken>"
 

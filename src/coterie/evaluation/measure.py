@@ -14,6 +14,7 @@ from coterie.errors import ParameterError, counted, shortened
 from coterie.evaluation.clustered import ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Codes, Floats
+from coterie.schema.exact import number
 from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
@@ -57,7 +58,7 @@ class MeasureResult:
 
     def __repr__(self) -> str:
         over = f" over {counted(len(self.attributes), 'attribute')}" if self.attributes else ""
-        return f"<MeasureResult: {self.reason if self.value is None else f'{self.value:.3g}{over}'}>"
+        return f"<MeasureResult: {self.reason if self.value is None else f'{number(self.value)}{over}'}>"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -13,6 +13,7 @@ from coterie.errors import DataError, ParameterError, SchemaError, nearest, shor
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.schema.domain import LARGEST_BOUND
+from coterie.schema.exact import number
 from coterie.table.checked import Checked, check, numeric_column, stand_in, step_of
 from coterie.table.columns.column import Column, NumericColumn
 
@@ -223,5 +224,5 @@ def check_scales(columns: Iterable[Column]) -> None:
         if max(abs(lower), abs(upper)) > _LARGEST or upper - lower < _NARROWEST:
             raise ParameterError(
                 f"The domain of '{column.attribute.name}' is too wide or too narrow to measure errors in it.",
-                f"Choose another unit: bounds up to {_LARGEST:g}, and at least {_NARROWEST:g} apart.",
+                f"Choose another unit: bounds up to {number(_LARGEST, 12)}, and at least {number(_NARROWEST, 12)} apart.",
             )

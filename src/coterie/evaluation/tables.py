@@ -17,6 +17,7 @@ import numpy as np
 
 from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import Pair
+from coterie.schema import exact
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import AttributeType
 from coterie.schema.document import shown_bound
@@ -72,7 +73,7 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
     elif column.attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         shown = [shown_bound(float(cut), column.attribute.type) for cut in cuts]
     else:
-        shown = [f"{cut:,.4g}" for cut in cuts]
+        shown = [exact.number(cut) for cut in cuts]
     if not shown:
         return "(missing)", "any"
     between = (f"above {low} to {high}" for low, high in pairwise(shown))

@@ -18,7 +18,7 @@ from coterie.errors import ParameterError
 from coterie.methods.guarantee import Statement, Status
 from coterie.methods.recipe import Method
 from coterie.promise.loss import rho_for
-from coterie.schema.exact import brief, parse_epsilon
+from coterie.schema.exact import brief, number, parse_epsilon
 
 DP = "differential privacy"
 _CERTAIN = 0.95  # a promise that lets somebody become surer is practically empty
@@ -161,7 +161,7 @@ def release_warnings(
         help_ = []
         enough_epsilon = larger(drowned[worst] / _USEFUL)
         if enough_epsilon <= _OFFERED:
-            help_.append(f"ε = {_short(enough_epsilon)}")
+            help_.append(f"ε = {number(enough_epsilon)}")
         if method.fixed_k is None:
             # The noise falls as k rises.
             enough = [size for size in _sizes(k, records // 2) if (width(worst, size) or 0) <= _USEFUL]
@@ -170,20 +170,20 @@ def release_warnings(
             usual = 10.0 ** -(len(str(records)) + 2)  # well below one over the number of records
             if usual > Fraction(promise.delta) and cost < _CONVERTED:
                 wider = width(worst, k, rho_for(float(cost), usual))
-                help_ += [f"δ = {usual:g}"] if wider is not None and wider <= _USEFUL else []
+                help_ += [f"δ = {number(usual, 12)}"] if wider is not None and wider <= _USEFUL else []
             pure = width(worst, k, None)
             help_ += ["leaving δ out"] if pure is not None and pure <= _USEFUL else []
-        ratio = f"the noise is {_short(drowned[worst])} times as wide as the domain"
+        ratio = f"the noise is {number(drowned[worst])} times as wide as the domain"
         if method.whole_table is not None:
             ratio = (
-                f"the noise on a count is {_short(drowned[worst])} times as large as the number of records"
+                f"the noise on a count is {number(drowned[worst])} times as large as the number of records"
             )
         found.append(_too_small(cost, list(drowned), ratio, records, help_, grouped=method.fixed_k is None))
     # Such noise is about Δ/(nε) where values are spread evenly.
     hidden = [name for name, share in shares.items() if width(name, k) is None and share * records <= 1]
     if hidden:
         found.append(
-            f"ε = {_short(cost)} is so small here that hardly any value of {_named(hidden)} survives: where values are "
+            f"ε = {number(cost)} is so small here that hardly any value of {_named(hidden)} survives: where values are "
             "spread evenly the noise is as wide as the domain or wider, and only equal values may get none; choose an ε "
             "near 1"
         )
@@ -199,7 +199,7 @@ def release_warnings(
         promise.delta is not None and Fraction(promise.delta) * records >= 1
     ):  # only where n is private: else refused
         found.append(
-            f"δ = {_short(Fraction(promise.delta))} is not below one over the number of records: such a δ permits "
+            f"δ = {number(Fraction(promise.delta))} is not below one over the number of records: such a δ permits "
             "publishing a random person's record in full; choose one far below it"
         )
     return tuple(found)
@@ -208,7 +208,7 @@ def release_warnings(
 def too_large(epsilon: Fraction) -> str:
     sure = share_in_words(most_sure(float(epsilon)))
     return (
-        f"ε = {_short(epsilon)} is above {LARGE}: even where it is proved, someone 50 % sure before may be {sure} sure "
+        f"ε = {number(epsilon)} is above {LARGE}: even where it is proved, someone 50 % sure before may be {sure} sure "
         "after, so it protects hardly anybody; choose an ε near 1"
     )
 
@@ -217,9 +217,9 @@ def _too_small(
     cost: Fraction, names: list[str], ratio: str, records: int, help_: list[str], *, grouped: bool
 ) -> str:
     """Noise as wide as the domain, or wider: what ε, k or δ would leave something to read?"""
-    opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED}"
+    opening, nothing = f"ε = {number(cost)} is so small here that", f"no ε up to {_OFFERED}"
     if cost > _OFFERED:
-        opening, nothing = f"Even at ε = {_short(cost)}", "no reasonable ε"
+        opening, nothing = f"Even at ε = {number(cost)}", "no reasonable ε"
     if grouped:
         nothing = "no k" if cost > _OFFERED else f"{nothing} and no k"
     advice = (
@@ -240,7 +240,3 @@ def _sizes(k: int, most: int) -> list[int]:
     """k, and round numbers above it."""
     rounded = (digit * 10**power for power in range(19) for digit in (1, 2, 5))
     return [size for size in rounded if k < size <= most]
-
-
-def _short(value: Fraction) -> str:
-    return f"{float(value):,.0f}" if 100 <= value < 10**15 else f"{float(value):.3g}"

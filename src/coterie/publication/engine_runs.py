@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from coterie.engines.in_memory import protect_table
 from coterie.engines.out_of_core.chain import warm_up
+from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.release import protect_file
 from coterie.engines.out_of_core.scratch import Scratch
 from coterie.engines.spark.release import protect_frame
@@ -272,6 +273,9 @@ def run_of(
             "A frame is in memory already.", "Leave out the limit, or give the path of a Parquet file."
         )
     assert memory is not None
+    # What is impossible is said before where it would have been written.
+    request.recipe.check_schema(request.schema)
+    StreamedTable(Path(source), request.schema)
     return OutOfCore(request, memory, None if scratch is None else Path(scratch))
 
 

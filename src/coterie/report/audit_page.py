@@ -8,9 +8,10 @@ from html import escape
 from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, Unit, percent
 from coterie.auditing.audit import WARNING, Audit
-from coterie.report.charts import Figure, IntervalRow, intervals, number
+from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.report.charts.figure import page, page_style
 from coterie.report.charts.marks import Look
+from coterie.schema.exact import number
 
 
 def audit_page(audit: Audit) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
 from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes
-from coterie.report.charts import Figure, RiskPoint, number, risk_utility_map
+from coterie.report.charts import Figure, RiskPoint, risk_utility_map
 from coterie.report.charts.figure import page_style, script
 from coterie.report.examples import ORIGINAL, example_releases, risk_points, shown, whole_rows
 from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
@@ -36,7 +35,7 @@ from coterie.report.ranking import (
     yardstick,
 )
 from coterie.report.rendering import rendered
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 
 FIGURES = {"error-by-k", "error-heatmap", "distributions", "correlations", "risk-utility"}
 MOST_PANELS = 5  # correlation matrices of releases, beside the original's
@@ -176,7 +175,7 @@ def _page(
     return rendered(
         "report.html.j2",
         "The HTML report",
-        {"number": _number},
+        {"number": number},
         title=f"Comparison on {comparison.name}",
         version=__version__,
         issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",
@@ -207,10 +206,6 @@ def _page(
         certificate_of=shown(verdict.top.cell),
         sample=comparison.sample,
     )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None or math.isnan(value) else number(value)
 
 
 def _promises(best: list[Best]) -> list[dict[str, Any]]:

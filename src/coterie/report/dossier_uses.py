@@ -17,6 +17,7 @@ from coterie.promise.certificate import Certificate
 from coterie.report.dossier_blocks import Block, DossierSection, DossierText, GoodAndBad
 from coterie.schema.attributes import Missing, Role
 from coterie.schema.document import as_schema
+from coterie.schema.exact import number
 
 
 def synthetic_rows(made: Certificate) -> bool:
@@ -144,7 +145,7 @@ def _thresholds() -> str:
     told = []
     for name in ("one-way", "associations"):
         measure = get_measure(name)
-        limits = ", ".join(f"{word} up to {most:g}" for most, word in measure.words)
+        limits = ", ".join(f"{word} up to {number(most, 12)}" for most, word in measure.words)
         told.append(f"{measure.title} (0 to 1): {limits}, then {DESTROYED}")
     return "; ".join(told)
 

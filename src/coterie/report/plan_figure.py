@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.report.charts import Figure, IntervalRow, intervals, number
+from coterie.report.charts import Figure, IntervalRow, intervals
+from coterie.schema.exact import number
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.specification.specification import RelativeTo
 

@@ -16,9 +16,9 @@ from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP
-from coterie.report.charts import RiskPoint, number, percent
+from coterie.report.charts import RiskPoint, percent
 from coterie.schema.arrays import Floats
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 
 _NEAR_BEST = 1.1
 # What the choices are grouped by. Nobody is led to one of the last two without having accepted it by name.

@@ -8,8 +8,9 @@ from html import escape
 from coterie.auditing.attacks.finding import percent
 from coterie.auditing.disclosure_risk import LIMITS, WARNING, Risk, worst_subsets
 from coterie.auditing.key_groups import KeyRisk
-from coterie.report.charts import Figure, IntervalRow, intervals, number
+from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.report.charts.figure import page, page_style
+from coterie.schema.exact import number
 
 SUBSET_HEADINGS = ("an attacker who knows only …", "unique records", "in groups below 3", "smallest group")
 _NUMBER = ' class="n"'

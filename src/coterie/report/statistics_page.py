@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, odds_in_words
-from coterie.report.charts import Figure, IntervalRow, intervals, number, percent
+from coterie.report.charts import Figure, IntervalRow, intervals, percent
 from coterie.report.charts.figure import page, page_style
 from coterie.report.charts.inline import interval_mark, meter
 from coterie.report.plan_figure import scores_figure
 from coterie.report.rendering import rendered
-from coterie.schema.exact import as_text, brief
+from coterie.schema.exact import as_text, brief, number
 from coterie.statistics.planning.choosing import ReleaseRequest, plan
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.joint import JointMeasurement
@@ -329,7 +329,7 @@ def interval(row: Row) -> str:
 def _number(value: float, row: Row) -> str:
     """As many digits as the interval leaves: two of its width."""
     width = float(row[UPPER]) - float(row[LOWER])
-    if row["kind"] == "count" or (width == 0 and value == round(value)):
+    if row["kind"] == "count" or all(float(row[part]).is_integer() for part in ("value", LOWER, UPPER)):
         digits = 0
     else:
         digits = 4 if width == 0 else max(0, 1 - math.floor(math.log10(width)))

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from coterie.errors import ParameterError
+from coterie.schema import exact
 from coterie.schema.exact import parse_epsilon
 
 
@@ -69,7 +70,7 @@ def as_number(value: object) -> float:
     except (TypeError, ValueError):
         return as_number(_moment(str(value)))
     if not math.isfinite(number) or abs(number) > LARGEST_BOUND:
-        raise ValueError(f"a bound must be finite and below {LARGEST_BOUND:g}")
+        raise ValueError(f"a bound must be finite and below {exact.number(LARGEST_BOUND)}")
     return number + 0.0  # -0.0 becomes 0.0
 
 

@@ -13,6 +13,8 @@ from coterie.errors import ParameterError
 
 Number: TypeAlias = str | int | float | Decimal | Fraction
 
+WORDS_OF_SIZE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Doubles carry these; a p/q or an integer of 400 digits would become 0 or infinity on the way to the noise.
 _PLAIN = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?|[0-9]+/[0-9]+")
 _LONGEST = 1_000  # characters: a text of a million digits would take hours
@@ -89,10 +91,33 @@ def quotient_up(numerator: int, denominator: int) -> float:
     return nearest if over * denominator >= numerator * under else math.nextafter(nearest, math.inf)
 
 
+def number(value: float | Fraction | None, digits: int = 3) -> str:
+    """As people write it: 1,219, 0.0123, 20 million, with so many digits that matter; – for none. Never 1.2e+03."""
+    value = math.nan if value is None else float(value) + 0.0  # no −0
+    if not math.isfinite(value):
+        return "–"
+    size = abs(value) * (1 + 0.5 * 10.0**-digits)  # which may be rounded up to the next word
+    if value == 0 or (abs(value) >= 1e-6 and size < 1e6):
+        shown = _rounded(value, digits)
+    elif abs(value) < 1e-6 or size >= 1e15:
+        power = math.floor(math.log10(abs(value)) + 1e-12)
+        shown = f"{_rounded(value / 10.0**power, digits)} × 10{str(power).translate(_SUPERSCRIPT)}"
+    else:
+        unit, word = next(entry for entry in WORDS_OF_SIZE if size >= entry[0])
+        shown = f"{_rounded(value / unit, digits)} {word}"
+    return shown.replace("-", "−")
+
+
+def _rounded(value: float, digits: int) -> str:
+    power = math.floor(math.log10(abs(value)) + 1e-12) if value else 0
+    shown = f"{value:,.{max(0, digits - 1 - power)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
 def readable(value: Fraction) -> str:
     """Exact; a fraction without a decimal text also gets its rough size."""
     text = as_text(value)
-    return f"{text} (≈ {float(value):.4g})" if "/" in text else text
+    return f"{text} (≈ {number(value, 4)})" if "/" in text else text
 
 
 def brief(value: Fraction) -> str:

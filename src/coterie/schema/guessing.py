@@ -31,6 +31,7 @@ _BELOW = (*range(-9, 0), -66, -77, -88, -97, -98, -99, -777, -888, -997, -998, -
 MOST_LABELS = 100
 _FEW = 12  # distinct whole numbers that are probably codes
 _SOME = 30  # as many, where each of them is frequent
+_NUMBERED = 60  # as many, where they are 1, 2, 3, … without a gap
 _MANY = 1000  # labels of a classification
 _LONG_TEXT = 40  # letters, on average
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
@@ -218,11 +219,25 @@ def _are_codes(words: tuple[str, ...], variable: Variable, distinct: Any, counts
     if number > max(2, rows // 5):
         return False
     if number <= _FEW:
-        return True
+        return not _thins_out(distinct, counts)
     if words_of.names(words, words_of.CODE):
         return number <= _MANY
-    dense = distinct[-1] - distinct[0] < 2 * number and distinct[-1] <= 99
-    return number <= _SOME and rows >= 20 * number and dense and not _has_one_peak(counts)
+    if rows < 20 * number or _has_one_peak(counts):
+        return False
+    span = distinct[-1] - distinct[0] + 1
+    if span <= 2 * number and distinct[-1] <= 99:  # 1 to 43, each of them: areas; 18 to 60 are ages
+        return number <= _SOME or (number <= _NUMBERED and distinct[0] == 1 and span == number)
+    # Frequent values with empty places between them, and not rounded to fives or tens.
+    rounded = np.gcd.reduce(np.diff(distinct).astype(np.int64)) >= 5
+    return number <= MOST_LABELS and span >= 2 * number and counts.min() >= 10 and not rounded
+
+
+def _thins_out(distinct: Any, counts: Any) -> bool:
+    """0, 1, 2, … with fewer and fewer rows: how often something happened."""
+    dense = distinct[0] == 0 and distinct[-1] == len(distinct) - 1 >= 5
+    return bool(
+        dense and counts[-1] <= 0.01 * counts.sum() and counts.argmax() <= 2 and _has_one_peak(counts)
+    )
 
 
 def _has_one_peak(counts: Any) -> bool:
@@ -230,7 +245,8 @@ def _has_one_peak(counts: Any) -> bool:
     steps = np.diff(counts.astype(float))
     clear = np.abs(steps) > 2.5 * np.sqrt(counts[1:] + counts[:-1])
     ways = np.sign(steps[clear])
-    return len(ways) >= 2 and int((ways[1:] != ways[:-1]).sum()) <= 1
+    flat = ((counts - counts.mean()) ** 2).sum() <= 2 * counts.sum()  # a few clear steps are chance
+    return not flat and len(ways) >= 2 and int((ways[1:] != ways[:-1]).sum()) <= 1
 
 
 # Text: labels, dates, numbers with a mark among them, names, free text.

@@ -17,6 +17,7 @@ import numpy as np
 from coterie.errors import SchemaError
 from coterie.schema.arrays import Flags, Floats
 from coterie.schema.domain import AttributeType
+from coterie.schema.exact import number
 from coterie.schema.rule_parser import RuleParser
 from coterie.schema.rules import (
     Absent,
@@ -123,7 +124,8 @@ def _check_derivation(rule: Derivation, known: Mapping[str, Attribute]) -> None:
     lowest, highest = (rule.source.constant + sum(end[side] for end in ends) for side in (0, 1))
     if lowest < target.bounds().lower or highest > target.bounds().upper:
         raise SchemaError(
-            f"{told} can give '{target.name}' values beyond its domain: they reach from {lowest:g} to {highest:g}.",
+            f"{told} can give '{target.name}' values beyond its domain: they reach "
+            f"from {number(lowest, 12)} to {number(highest, 12)}.",
             "Widen its domain to that, or narrow those of the columns it is derived from.",
         )
 

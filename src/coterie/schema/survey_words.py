@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,13 +20,16 @@ IDENTIFIER = _set(
     "id ids uid uuid pid caseid casenr caseno ident identifier idno idnr serial serialno record recordno respid respnr "
     "respondent personid persnr persnum persid pnr ssn mrn iban email mail phone telephone mobile name "
     "firstname lastname surname forename vorname nachname address street strasse username passport licence ahv lfdnr "
-    "seqn sequ idperson idind studentid patientid matrikel"
+    "seqn sequ idperson idind studentid patientid matrikel folio"
 )
 HOUSEHOLD = _set(
     "household households hh hid hserial hhseq haushalt huishouden menage foyer logement hogar vivienda famiglia family "
-    "dwelling"
+    "dwelling gosp gospodarstwo domicilio familia"
 )
-UNIT = HOUSEHOLD | _set("cluster psu firm company enterprise employer school sch class patient")
+UNIT = HOUSEHOLD | _set(
+    "cluster psu upa conglomerado grappe firm company enterprise employer betrieb firma empresa entreprise school sch "
+    "schule ecole escuela escola szkola class patient paciente historia dossier"
+)
 WEIGHT = _set(
     "weight weights wgt wgts wt wght weigth weighting pweight dweight aweight pspwght pweigt hhweight perweight hhwt perwt "
     "gewicht poids peso pond ponderation ponderacion pondera expansion elevacion grossing fweight coef coeff extrapolation "
@@ -37,8 +41,11 @@ _QUANTITY_LABEL = re.compile(
     r"(age\b|number of|how many|how much|years? of|hours|minutes|total|amount|monthly|weekly|net |gross )",
     re.IGNORECASE,
 )
-_COUNT = ("n", "num", "no", "nr", "anz", "nb", "antal", "aantal", "numero", "nombre", "liczba")
-_BODY = _set("kg kilo kilos lb lbs pound pounds body birth bmi gram grams g koerper")
+_HOW_MANY = ("n", "anz", "nb", "antal", "aantal", "nombre", "liczba", "number", "size")
+_COUNT = (*_HOW_MANY, "num", "no", "nr", "numero")  # these may also say which one
+_BODY = _set(
+    "kg kilo kilos lb lbs pound pounds body birth bmi gram grams g koerper corporal corporel ciala masa"
+)
 # What is counted or measured: a number, however few of them occur.
 QUANTITY = _set(
     "age alter years year hours hour minutes min mins days day weeks months count number num size children kids persons "
@@ -47,12 +54,15 @@ QUANTITY = _set(
     "share sales expenditure spending revenue value total tot sum quantity qty duration los stays beds jahre stunden anzahl "
     "kinder einkommen lohn miete groesse punkte cigarettes drinks siblings episodes"
 )
+_AGE = _set("edad idade wiek leeftijd eta ans anos lat")  # as whole words: `cidade` is a town
 # What is coded: labels, however many of them occur.
 CODE = _set(
     "code codes isco isco08 nace isic nuts lau region reg country cntry state county district municipality commune canton "
     "department dept postcode postal zip plz icd icd10 atc drg ward clinic occupation occ industry sector ind branch "
     "nationality citizenship birthplace cob language religion ethnicity race isced field subject course diagnosis diag type "
-    "status sex gender geschlecht land kreis gemeinde beruf station stratum strata stra"
+    "status sex gender geschlecht land kreis gemeinde beruf station stratum strata "
+    "uf cnae cnes grd ghm dienststelle bezirk amt wojewodztwo woj powiat gmina departement provincia municipio distrito "
+    "concelho freguesia cidade sexo sexe plec"
 )
 MARK_NOTE = _set("mark marks grade grades note grading")
 _CHANGE = _set(
@@ -65,12 +75,15 @@ _MISSING_WORDS = (
     r"not\s+asked|not\s+reported|undetermined|implausible|not\s+in\s+universe|skip|keine\s+(?:angabe|antwort)|"
     r"wei(?:ß|ss)\s+nicht|verweigert|trifft\s+nicht\s+zu|weet\s+niet|geen\s+antwoord|vet\s+(?:ej|inte)|ved\s+ikke|"
     r"uppgift\s+saknas|sans\s+r[ée]ponse|ne\s+sait\s+pas|no\s+sabe|no\s+contesta|no\s+responde|n[ãa]o\s+sabe|"
-    r"non\s+(?:s[ao]|risponde|disponibile)\b|rifiut|nie\s+wiem|brak\s+danych|ei\s+tietoa"
+    r"non\s+(?:s[ao]|risponde|disponibile)\b|rifiut|nie\s+wiem|brak\s+(?:danych|odpowiedzi)|odmowa|nie\s+dotyczy|trudno\s+powiedzie|ei\s+tietoa|"
+    r"unbekannt|entf[äa]llt|ohne\s+angabe|nicht\s+(?:bekannt|erfasst|zutreffend)|non\s+(?:d[ée]clar|renseign|concern)[ée]|"
+    r"sans\s+objet|ignorad[oa]|n[ãa]o\s+(?:se\s+aplica|declar|respond|inform|aplic[áa]vel)|sem\s+(?:resposta|declara|informa)|"
+    r"no\s+(?:aplica|consta|disponible|procede|especificad|medid)|sin\s+(?:respuesta|dato|informaci)"
 )
 _MISSING = re.compile(_MISSING_WORDS, re.IGNORECASE)
 _GAP = (
     rf"(?i)^\s*(?:{_MISSING_WORDS}|\?\??|-{{1,3}}|\.|n\.[ars]\.|#n/a|nan|null|\(missing\)|k\.? ?a\.?|[kn]/k|s/d|dk|dk/na|"
-    r"ns/?nc|nsp)\s*$"
+    r"ns/?n[cr]|nsp)\s*$"
 )
 # Words of which an ordered scale is made.
 _SCALE = re.compile(
@@ -90,9 +103,10 @@ _SCALE = re.compile(
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """`hhWeight_2` → hh, weight, 2: at capitals, digits and signs."""
-    split = re.sub(r"([a-zäöü])([A-ZÄÖÜ])", r"\1 \2", name)
-    return tuple(part for part in re.split(r"[^a-zäöüß0-9]+", split.lower()) if part)
+    """`hhWeight_2` → hh, weight, 2: at capitals, digits and signs; `Número` is numero."""
+    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", name))
+    split = re.sub(r"([a-z])([A-Z])", r"\1 \2", plain)
+    return tuple(part for part in re.split(r"[\W_]+", split.lower()) if part)
 
 
 def names(words: Sequence[str], kinds: frozenset[str]) -> bool:
@@ -105,15 +119,14 @@ def names(words: Sequence[str], kinds: frozenset[str]) -> bool:
 
 def is_quantity(words: Sequence[str], label: str = "") -> bool:
     """`n_children` counts, whatever it counts; and so says a label such as 'Number of rooms'."""
-    counted = (len(words) > 1 and words[0] in _COUNT) or not QUANTITY.isdisjoint(words)
+    counted = (len(words) > 1 and words[0] in _COUNT) or not (QUANTITY | _AGE).isdisjoint(words)
     if counted or not CODE.isdisjoint(words):  # `country` begins as `count` does
         return counted
     return names(words, QUANTITY) or bool(_QUANTITY_LABEL.match(label))
 
 
 def is_weight(words: Sequence[str], label: str = "") -> bool:
-    said = "weight" in parts(label) or "weighting" in parts(label)
-    named = said or names(words, WEIGHT) or any(map(_WEIGHT.fullmatch, words))
+    named = not WEIGHT.isdisjoint(parts(label)) or names(words, WEIGHT) or any(map(_WEIGHT.fullmatch, words))
     return named and not names((*words, *parts(label)), _BODY)
 
 
@@ -128,16 +141,15 @@ def is_unit(words: Sequence[str], label: str = "") -> bool:
 
 
 def is_household(name: str) -> bool:
-    words = parts(name)
-    return is_unit(words) and names(words, HOUSEHOLD)
+    return _is_unit(parts(name), HOUSEHOLD)
 
 
-def _is_unit(words: Sequence[str]) -> bool:
-    if not words or words[0] in _COUNT or words[0] in ("number", "size"):
+def _is_unit(words: Sequence[str], units: frozenset[str] = UNIT) -> bool:
+    if not words or words[0] in _HOW_MANY or not (QUANTITY - {"number", "num"}).isdisjoint(words):
         return False
     last = words[-1]
-    whole = last.rstrip("0123456789") in UNIT or any(_numbers(last, unit) for unit in UNIT)
-    return whole or (last in _NUMBERED and not UNIT.isdisjoint(words[:-1]))
+    whole = last.rstrip("0123456789") in units or any(_numbers(last, unit) for unit in units)
+    return whole or (last in _NUMBERED and not units.isdisjoint(words[:-1]))
 
 
 def _numbers(word: str, unit: str) -> bool:

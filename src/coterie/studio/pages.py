@@ -17,9 +17,9 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.methods.guarantee import beside_in_words
-from coterie.report.charts import Figure, number
+from coterie.report.charts import Figure
 from coterie.report.charts.svg import in_order
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
 from coterie.studio.releases import Releases
@@ -77,7 +77,6 @@ _pages = Environment(
 )
 _pages.globals.update(version=__version__, glossary=GLOSSARY)
 _pages.filters["exact"] = as_text
-_pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
 _pages.filters["number"] = number
 _pages.filters["said"] = _said
 _pages.filters["beside"] = beside_in_words

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.schema.codebook import Variable
+from coterie.schema.exact import number
 from coterie.schema.guessing import special_codes
 
 BINS = 16
@@ -82,7 +83,7 @@ def _numbers(
     if not len(values):
         return (), "no finite number", []
     low, high = float(values.min()), float(values.max())
-    words = f"{_short(low)} to {_short(high)}" if high > low else _short(low)
+    words = f"{number(low)} to {number(high)}" if high > low else number(low)
     if distinct > _FEW:
         edge = (
             np.quantile(values[:: max(1, len(values) // 50_000)], (0.005, 0.995))
@@ -104,13 +105,6 @@ def _numbers(
     flags = [f"Code {mark} in {rows[mark]:,} rows: “not stated”?" for mark in marks]
     if labels:
         most = int(np.argmax(counts))
-        usual = labels.get(f"{found[most]:.0f}", f"{found[most]:g}")
+        usual = labels.get(f"{found[most]:.0f}", number(found[most], 12))
         words = f"{usual[:24]} {100 * counts[most] / counts.sum():.0f} %"
     return tuple(int(n) for n in counts), words, flags
-
-
-def _short(value: float) -> str:
-    for size, word in ((1e9, " billion"), (1e6, " million")):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{word}"
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.4g}"

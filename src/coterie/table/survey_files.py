@@ -232,7 +232,9 @@ class _SurveyColumn:
         return Variable(
             label=metadata.column_names_to_labels.get(name) or "",
             value_labels={code: words for code, words in codes.items() if words.strip()},
-            missing=tuple(self._mark(entry) for entry in metadata.missing_ranges.get(name, ())),
+            missing=tuple(
+                filter(None, map(self._mark, metadata.missing_ranges.get(name, ())))
+            ),  # "" is a gap
             measure=(metadata.variable_measure.get(name) or "").replace("unknown", ""),
             format=self.format if self.moments is not _SAS and _OWN_FORMAT.fullmatch(self.format) else "",
         )

@@ -230,8 +230,9 @@ def _missing(attribute: Attribute, *, as_text: bool) -> list[Any]:
     if attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         return []
     if as_text:
-        texts = [mark for mark in marks if len(mark.encode()) <= 8]
-        return list(texts) if len(texts) <= 3 else []
+        gap = [""] if attribute.gaps else []  # a text has no gap of the system's own
+        texts = [*gap, *(mark for mark in marks if len(mark.encode()) <= 8)]
+        return texts if len(texts) <= 3 else gap
     codes = sorted({float(mark) for mark in marks if is_number(mark)})
     ranges = ranges_of(marks)
     if not ranges and len(codes) <= 3:

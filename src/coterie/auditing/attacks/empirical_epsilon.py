@@ -30,6 +30,7 @@ from coterie.auditing.attacks.finding import (
     p_value,
 )
 from coterie.promise.posterior import DP
+from coterie.schema.exact import number
 
 _PILOT = 60  # runs on each candidate to choose the neighbours
 _FEWEST_RUNS = 100
@@ -70,13 +71,13 @@ def _runs(evidence: MethodEvidence, pair: Pair, count: int, seed: int) -> tuple[
     release = [evidence.releases(table) for table in pair]
     first: list[pa.Table] = []
     second: list[pa.Table] = []
-    for number in range(count):
+    for run in range(count):
         if evidence.clock.up:
-            if number < _FEWEST_RUNS:
+            if run < _FEWEST_RUNS:
                 evidence.clock.check()
             break
-        first.append(release[0](seed + 2 * number))
-        second.append(release[1](seed + 2 * number + 1))
+        first.append(release[0](seed + 2 * run))
+        second.append(release[1](seed + 2 * run + 1))
     changed = None if evidence.shuffled else changed_records(*pair, evidence.schema)
     return observe(first, evidence.schema, changed), observe(second, evidence.schema, changed)
 
@@ -91,7 +92,7 @@ def _searched(evidence: MethodEvidence) -> tuple[str, Pair]:
 
 
 def _compared(low: float, stated: float, whose: str) -> str:
-    return f"{'more than' if low > stated else 'within'} the ε = {stated:g} that {whose}"
+    return f"{'more than' if low > stated else 'within'} the ε = {number(stated, 12)} that {whose}"
 
 
 def _stated(evidence: MethodEvidence) -> tuple[float, str]:

@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from coterie.schema.arrays import Floats
+from coterie.schema.exact import number
 
 Details = Mapping[str, float | int | str]
 CONFIDENCE = 0.95
@@ -167,10 +168,10 @@ class Finding:
     p_value: float | None = None
 
     def __repr__(self) -> str:
-        measured = f"{self.estimate.value:.3g} ({self.estimate.low:.3g} to {self.estimate.high:.3g})"
-        return (
-            f"<Finding of {self.attack}: {self.level.value}; {measured}, baseline {self.baseline.value:.3g}>"
+        measured = (
+            f"{number(self.estimate.value)} ({number(self.estimate.low)} to {number(self.estimate.high)})"
         )
+        return f"<Finding of {self.attack}: {self.level.value}; {measured}, baseline {number(self.baseline.value)}>"
 
     @property
     def gain(self) -> Estimate:
@@ -206,7 +207,7 @@ def percent(share: float) -> str:
     if share != share:
         return "unknown"
     shown = 100 * share
-    return f"{shown:.0f}\u00a0%" if shown == 0 or abs(shown) >= 9.95 else f"{shown:.2g}\u00a0%"
+    return f"{shown:.0f}\u00a0%" if shown == 0 or abs(shown) >= 9.95 else f"{number(shown, 2)}\u00a0%"
 
 
 def interval_words(estimate: Estimate, looked_at: int = 1) -> str:

@@ -17,6 +17,7 @@ from coterie.auditing.attacks.finding import Estimate, Level, Unit
 from coterie.chain.kernel import Grouped
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.schema.exact import number
 from coterie.table.checked import check
 from coterie.table.columns.column import Column, NumericColumn
 
@@ -38,7 +39,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
     value, clusters = found[worst], checked.records // k
     level = Level.NOTHING if value <= 1 + 1e-6 else Level.SOME if value <= 2 + 1e-6 else Level.SEVERE
     low = min(found.values())
-    between = f"between {low:.3g} and {value:.3g} times" if low < value else f"{value:.3g} times"
+    between = f"between {number(low)} and {number(value)} times" if low < value else f"{number(value)} times"
     return ATTACK.found(
         Estimate.exact(value),
         Estimate.exact(1.0),

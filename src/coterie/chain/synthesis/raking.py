@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Schema
+from coterie.schema.exact import number
 from coterie.table.columns.column import CategoryColumn, Column
 from coterie.table.columns.labels import MISSING_LABEL
 
@@ -215,12 +216,12 @@ def in_words(
         said[0] += "; all totals are met"
     elif raked.difference <= _CLOSE < off and not raked.absent:
         said.append(
-            f"weights are rounded to the schema's decimals, so totals are missed by up to {off:.2g} of a total; allow more "
-            "`decimals` for the weight"
+            f"weights are rounded to the schema's decimals, so totals are missed by up to {number(off, 2)} of a total; "
+            "allow more `decimals` for the weight"
         )
     elif raked.difference > _CLOSE:
         said.append(
-            f"not all totals are met: the largest difference is {raked.difference:.2g} of a total, as no weight may be more "
-            f"than {CAP} times the mean or less than 1/{CAP} of it"
+            f"not all totals are met: the largest difference is {number(raked.difference, 2)} of a total, as no weight may "
+            f"be more than {CAP} times the mean or less than 1/{CAP} of it"
         )
     return tuple(said)

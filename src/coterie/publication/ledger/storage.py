@@ -24,6 +24,7 @@ from coterie.publication.ledger.book import Book
 from coterie.publication.ledger.seals import GENESIS, broken, canonical, decoded, seal, sealed
 from coterie.publication.ledger.snapshot import digest_of
 from coterie.publication.staged_files import stage_file
+from coterie.schema import exact
 
 APPLICATION_ID = 0x436F744C  # "CotL"
 # 1: charges were an ε alone. 3: the ledger has a snapshot. Older ones are read as they are, and become 2 when they are next
@@ -287,7 +288,7 @@ def _told(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            problem = f"The ledger '{path}' is locked: another process kept it for {WAIT_SECONDS:g} seconds."
+            problem = f"The ledger '{path}' is locked: another process kept it for {exact.number(WAIT_SECONDS)} seconds."
             advice = (
                 "Nothing was charged. Wait for the other release, or see which process has the file open."
             )

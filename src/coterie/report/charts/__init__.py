@@ -5,7 +5,7 @@
     lines.py          lines or dots, one or several panels
     marks.py          dots with whiskers, and what each is compared with; the risk–utility map
 
-    scale.py          numbers to places, axes and ticks, numbers as people write them
+    scale.py          numbers to places, axes and ticks
     svg.py            the shapes all of them are made of
     figure.py         a Figure on a page, as an SVG file, as PNG
     static/           charts.css (both themes), charts.js (tooltips), a font for PNG
@@ -20,7 +20,7 @@ from coterie.report.charts.figure import STATIC, Figure
 from coterie.report.charts.heatmap import FieldGrid, correlation_matrix, heatmap, relation_matrix
 from coterie.report.charts.lines import Lines, Series, lines
 from coterie.report.charts.marks import IntervalRow, RiskPoint, intervals, risk_utility_map
-from coterie.report.charts.scale import number, percent
+from coterie.report.charts.scale import percent
 
 __all__ = [
     "STATIC",
@@ -36,7 +36,6 @@ __all__ = [
     "intervals",
     "label_bars",
     "lines",
-    "number",
     "percent",
     "relation_matrix",
     "risk_utility_map",

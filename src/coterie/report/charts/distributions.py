@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from coterie.report.charts.figure import NARROW, Drawing, Figure, FigurePanel, Key, table
-from coterie.report.charts.scale import Scale, bottom, date_ticks, date_words, number, percent, room_for
+from coterie.report.charts.scale import Scale, bottom, date_ticks, date_words, percent, room_for
 from coterie.report.charts.svg import box, line, path, text, text_width, together
+from coterie.schema.exact import number
 
 Counts = Sequence[int]
 _TOP, _BASE, _ROW = 42.0, 172.0, 22.0

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coterie.report.charts.figure import NARROW, Drawing, Figure, FigurePanel, Key, table
-from coterie.report.charts.scale import number
 from coterie.report.charts.svg import Svg, box, cut, text, text_width, together
+from coterie.schema.exact import number
 
 STEPS = 9
 # Pixels: fields, and from which size on values, and the numbers of pairs, stand in them.
@@ -33,7 +33,7 @@ def correlation_matrix(
         title, names, values, lambda value: f"d{diverging_step(value / reach)}", numbered or {}
     )
     caption = f"{title}. {note or 'Orange is negative, purple positive.'}"
-    key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
+    key = Key(f"−{number(reach, 2)} to {number(reach, 2)}", _ramp("d"))
     return _matrix(f"{title}: correlation matrix", names, values, drawing, caption, key)
 
 
@@ -44,7 +44,7 @@ def relation_matrix(
     drawing = _triangle(
         title, names, values, lambda value: f"q{min(STEPS - 1, int(value / most * STEPS))}", {}
     )
-    key = Key(f"0 to {most:.2g}", _ramp("q"))
+    key = Key(f"0 to {number(most, 2)}", _ramp("q"))
     return _matrix(
         f"{title}: relations",
         names,
@@ -165,7 +165,7 @@ def _grid(grid: FieldGrid, row: str, column: str, value: str, shade: Callable[[f
             if math.isnan(found):
                 parts.append(text(x + width / 2, y + height / 2 + 4, "–", anchor="middle", class_="tick"))
                 continue
-            short = number(float(f"{found:.2g}"))
+            short = number(found, 2)
             short = short if text_width(short) <= width - 2 else ""
             said = f"{row} = {words}, {column} = {grid.columns[other]}\n{value}: {number(found)}"
             parts += _field(x, y, width, height, f"q{shade(found)}", short, said)

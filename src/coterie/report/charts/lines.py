@@ -16,8 +16,9 @@ from coterie.report.charts.figure import (
     shape_key,
     table,
 )
-from coterie.report.charts.scale import bottom, chosen_ticks, left, number, room_for, spread
+from coterie.report.charts.scale import bottom, chosen_ticks, left, room_for, spread
 from coterie.report.charts.svg import LOOKS, group, line, mark, path, text, together
+from coterie.schema.exact import number
 
 Points = Sequence[tuple[float, float]]
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coterie.report.charts.figure import WIDE, Drawing, Figure, Key, adaptive, shape_key, table
-from coterie.report.charts.scale import Scale, bottom, left, number, percent, spread
+from coterie.report.charts.scale import Scale, bottom, left, percent, spread
 from coterie.report.charts.svg import STATUS, Svg, box, cut, line, mark, text, text_width, together
+from coterie.schema.exact import number
 
 Look = tuple[str, int]  # shape and colour
 PLAIN: Look = ("circle", 1)

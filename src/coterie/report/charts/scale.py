@@ -10,36 +10,11 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 from coterie.report.charts.svg import LINE, Svg, line, text, text_width
+from coterie.schema.exact import WORDS_OF_SIZE, number
 
 Ticks = list[tuple[float, str]]
 _GAP = 10.0  # pixels between two tick labels
-_UNITS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _START = date(1970, 1, 1)
-
-
-def number(value: float) -> str:
-    """Three digits that matter: 1,219, 0.0123, 20 million. Powers of ten only where no word is left."""
-    if not math.isfinite(value):
-        return "–"
-    size = abs(value)
-    if size == 0:
-        return "0"
-    if size >= 9.995e14 or size < 1e-6:
-        power = math.floor(math.log10(size) + 1e-12)
-        shown = f"{_three(value / 10.0**power)} × 10{str(power).translate(_SUPERSCRIPT)}"
-    elif size < 999_500:
-        shown = _three(value)
-    else:
-        unit, word = next(entry for entry in _UNITS if size >= 0.9995 * entry[0])
-        shown = f"{_three(value / unit)} {word}"
-    return shown.replace("-", "−")
-
-
-def _three(value: float) -> str:
-    power = math.floor(math.log10(abs(value)) + 1e-12)
-    shown = f"{value:,.{max(0, 2 - power)}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def percent(share: float) -> str:
@@ -139,7 +114,7 @@ def _labelled(places: Sequence[float], *, log: bool) -> Ticks:
     largest = max(abs(place) for place in places)
     if largest >= 1e15 or 0 < largest < 1e-3:
         return [(place, number(place)) for place in places]
-    unit, word = next((entry for entry in _UNITS if largest >= entry[0]), (1.0, ""))
+    unit, word = next((entry for entry in WORDS_OF_SIZE if largest >= entry[0]), (1.0, ""))
     digits = min(max(0, -math.floor(math.log10(step / unit) + 1e-9)), 12) if step > 0 else 0
     if word and digits > 3:  # far from zero and close together: only the whole number tells them apart
         unit, word, digits = 1.0, "", max(0, -math.floor(math.log10(step) + 1e-9))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Allocator, NotApplicable, Problem
-from coterie.statistics.prediction.fitting import connected
+from coterie.statistics.prediction.fixed_sums import connected
 from coterie.statistics.prediction.metric import Metric
 
 STEPS = 12  # as in Nunes 2024: the budget above the floors in twelve equal parts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import ParameterError, nearest
 from coterie.schema.arrays import Floats
-from coterie.schema.exact import Number, parse_epsilon
+from coterie.schema.exact import Number, number, parse_epsilon
 from coterie.statistics.planning.composition import Feasible, as_floats, decimal_of, raised, within_rows
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
@@ -154,14 +154,14 @@ def resplit(chosen: Plan, split: Mapping[str, Number]) -> Plan:
     for name, budget in wanted.items():
         if budget < floor:
             raise ParameterError(
-                f"The budget of '{name}' is below the floor of {float(floor):g}.",
+                f"The budget of '{name}' is below the floor of {number(float(floor), 12)}.",
                 "Give it more, or lower `floor` in the specification.",
             )
     lowest = np.array([float(wanted.get(name, floor)) for name in now])
     need = float((design.feasible.rows @ lowest).max())
     if need > design.feasible.total * (1 + 1e-9):
         raise ParameterError(
-            f"These budgets cost {need:.6g}, and {design.feasible.total:.6g} is there to be split.",
+            f"These budgets cost {number(need, 6)}, and {number(design.feasible.total, 6)} is there to be split.",
             "Lower some of them: what a record of one group can touch must fit into the total.",
         )
     feasible = Feasible(design.feasible.rows, max(design.feasible.total, need), lowest)

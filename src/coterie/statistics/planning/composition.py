@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 from coterie.statistics.prediction.measurement import SensitivityBound
 from coterie.statistics.specification.filters import Filter, reachable
 from coterie.statistics.specification.specification import Neighbours
@@ -105,7 +105,7 @@ class Feasible:
         need = float((self.rows @ self.floors).max())
         if need > self.total * (1 + 1e-12):
             raise ParameterError(
-                f"The floors need a budget of {need:.6g}, but the total is {self.total:.6g}.",
+                f"The floors need a budget of {number(need, 6)}, but the total is {number(self.total, 6)}.",
                 "Lower `floor`, raise the budget, or publish fewer statistics.",
             )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
+from coterie.schema.exact import number
 from coterie.statistics.planning.composition import Feasible, neighbour_rows
 from coterie.statistics.planning.guesses import fit_guesses, repaired
 from coterie.statistics.planning.strategy import Key, Strategy, group_asked, make_joint
@@ -299,7 +300,7 @@ def _worth(
     if stated and m.kind is not Kind.QUANTILE:
         unstated = ()
     elif not stated and (m.kind.padded or m.kind is Kind.DISTINCT):
-        unstated = (f"{m.name} of {value:g}",)
+        unstated = (f"{m.name} of {number(value, 6)}",)
     return value, law, unstated
 
 

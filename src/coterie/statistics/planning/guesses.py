@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.fitting import whole
+from coterie.statistics.prediction.fixed_sums import whole
 from coterie.statistics.prediction.reconstruction import Group, expected_cells
 from coterie.statistics.prediction.target_error import Quantity
 from coterie.statistics.specification.expectations import Expectations

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from coterie.errors import shortened
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 from coterie.schema.unit import Above
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.derivation import domain_of, spread_warnings, weight_warnings
@@ -64,7 +64,7 @@ def threshold_words(design: Design, budgets: Sequence[Fraction]) -> list[str]:
     specification, delta = design.specification, design.specification.budget.key_delta
     return [
         f"{m.name}: a key is shown if its noisy count is {threshold_of(budget, specification).least} or more. A key of one "
-        f"record is shown with probability {float(delta):.2g} at most, as part of δ. How many are not shown is not told."
+        f"record is shown with probability {number(delta, 2)} at most, as part of δ. How many are not shown is not told."
         for m, budget in zip(design.measurements, budgets, strict=True)
         if m.kind is Kind.KEYS
     ]
@@ -78,8 +78,9 @@ def budget_warnings(budget: PrivacyBudget) -> list[str]:
     if epsilon > DANGEROUS:
         sure = 1.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
         warnings.append(
-            f"Dangerous budget: {budget} is above ε = {DANGEROUS:g}. Someone 50 % sure of a record before may be more than "
-            f"{math.floor(1000 * min(sure, 0.9999)) / 10:g} % sure after; do not call these statistics private."
+            f"Dangerous budget: {budget} is above ε = {number(DANGEROUS)}. Someone 50 % sure of a record before may be "
+            f"more than {number(math.floor(1000 * min(sure, 0.9999)) / 10, 4)} % sure after; do not call these "
+            "statistics private."
         )
     if budget.delta is not None and budget.delta > LARGE_DELTA:
         warnings.append(

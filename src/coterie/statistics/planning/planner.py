@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie.errors import ParameterError, shortened
 from coterie.schema.arrays import Floats
+from coterie.schema.exact import number
 from coterie.statistics.allocators import (
     DEFAULT,
     Allocator,
@@ -70,9 +71,9 @@ def fair(problem: Problem, budgets: Floats, most: float) -> Floats:
     if reached > 1.0:
         worst = metric.targets[int((metric.target_errors(fairest, exponent=_EXPONENT) / limits).argmax())]
         raise ParameterError(
-            f"fairness: {most:g} cannot be kept: at the fairest split '{worst.name}' is {most * reached:.3g} times worse "
-            "than with the whole budget for itself.",
-            f"Write fairness: {float(f'{1.01 * most * reached:.2g}') + 0.1:.3g} or more, or publish fewer statistics.",
+            f"fairness: {number(most, 12)} cannot be kept: at the fairest split '{worst.name}' is "
+            f"{number(most * reached)} times worse than with the whole budget for itself.",
+            f"Write fairness: {number(1.01 * most * reached + 0.1)} or more, or publish fewer statistics.",
         )
     size = metric.score(budgets, exponent=_EXPONENT)
     found = budgets
@@ -286,7 +287,10 @@ def notes_on(design: Design) -> tuple[str, ...]:
             "`expected`, or about: {size: …, mean: …, std: …}."
         )
     if design.repaired:
-        said = [f"{name} {value:,.6g} instead of {stated:,.6g}" for name, stated, value in design.repaired]
+        said = [
+            f"{name} {number(value, 6)} instead of {number(stated, 6)}"
+            for name, stated, value in design.repaired
+        ]
         notes.append(
             f"Some expected values contradict each other. Planned with the nearest that do not: {shortened(said, 6)}. "
             "Correct `expected` (or `records`), so that tables of the same people add up."

@@ -13,6 +13,7 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.promise.loss import epsilon_of
 from coterie.schema.arrays import Floats
+from coterie.schema.exact import number
 from coterie.statistics.allocators import Problem
 from coterie.statistics.planning.composition import exact_budgets
 from coterie.statistics.planning.design import Design
@@ -147,8 +148,9 @@ def _hopeless(design: Design, budgets: Floats) -> ParameterError:
     tolerances = np.array([t.tolerance or math.inf for t in design.metric.targets])
     worst = int((errors / tolerances).argmax())
     return ParameterError(
-        f"No reasonable budget meets the tolerance of '{design.metric.targets[worst].name}' ({tolerances[worst]:g}): with a "
-        f"budget of {design.feasible.total:.3g} its error is about {errors[worst]:.3g}.",
+        f"No reasonable budget meets the tolerance of '{design.metric.targets[worst].name}' "
+        f"({number(tolerances[worst], 12)}): with a budget of {number(design.feasible.total)} its error is "
+        f"about {number(errors[worst])}.",
         "Loosen that tolerance, or publish a statistic that is less sensitive to noise.",
     )
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from coterie.errors import ParameterError, shortened
+from coterie.schema import exact
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid
@@ -287,7 +288,7 @@ def with_least_spreads(specification: Specification) -> Specification:
             if stated is not None and stated >= largest:
                 raise ParameterError(
                     f"Statistic '{statistic.name}': no std of '{column}' can reach least_std.",
-                    f"Write one below {largest:g}.",
+                    f"Write one below {exact.number(largest, 12)}.",
                 )
             found.append(stated if stated is not None else min(max(guessed, 1e-6 * largest), 0.9 * largest))
         return tuple(found)
@@ -308,8 +309,8 @@ def spread_warnings(specification: Specification) -> list[str]:
         if s.kind in (StatisticKind.SLOPE, StatisticKind.INTERCEPT):
             found.setdefault((s.columns[1], s.least_stds[1]), []).append(s.name)
     return [
-        f"{shortened(names, 6)}: divided by the variance of '{column}'. A std below {least:.3g} is taken as {least:.3g} "
-        "(set `least_std` to choose another figure)."
+        f"{shortened(names, 6)}: divided by the variance of '{column}'. A std below {exact.number(least)} is taken "
+        f"as {exact.number(least)} (set `least_std` to choose another figure)."
         for (column, least), names in found.items()
     ]
 
@@ -332,9 +333,9 @@ def weight_warnings(specification: Specification) -> list[str]:
     if growth <= WEIGHTY:
         return []
     return [
-        f"Weighting makes relative noise {growth:.2g} times as large: the upper bound of '{weight.name}' over its expected "
-        f"mean. Above {WEIGHTY:g}, prefer synthetic rows with weights (dp-synthetic), or lower the bound and write "
-        "`outside: clip`."
+        f"Weighting makes relative noise {exact.number(growth, 2)} times as large: the upper bound of '{weight.name}' over "
+        f"its expected mean. Above {WEIGHTY:.0f}, prefer synthetic rows with weights (dp-synthetic), or lower the bound and "
+        "write `outside: clip`."
     ]
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from coterie.errors import ParameterError
+from coterie.schema import exact
 from coterie.statistics.specification.calculus import Range, Tape, range_of
 from coterie.statistics.specification.equations import Expression, Op, apply, in_order, number, substitute
 from coterie.statistics.specification.specification import Equation, Specification
@@ -77,8 +78,8 @@ def guard(
         signed = math.copysign(distance, centre)
         side = "below" if signed > 0 else "above"
         warnings.append(
-            f"Equation '{equation.name}' {verb} '{written}', whose domain includes 0: values {side} {signed:.4g} "
-            f"are taken as {signed:.4g} (set `guard` to choose another distance)."
+            f"Equation '{equation.name}' {verb} '{written}', whose domain includes 0: values {side} {exact.number(signed)} "
+            f"are taken as {exact.number(signed)} (set `guard` to choose another distance)."
         )
         return apply(Op.AWAY_FROM_ZERO, what, number(signed))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.fitting import (
+from coterie.statistics.prediction.fixed_sums import (
     CellClasses,
     FixedSums,
     connected,

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.fitting import Fit, whole
+from coterie.statistics.prediction.fitting import Fit
+from coterie.statistics.prediction.fixed_sums import onto_rows, whole
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.linking import Links, SharedMargin, margin_over
 from coterie.statistics.specification.filters import Cells
@@ -76,37 +77,44 @@ class Limits:
     sums: Mapping[Terms, Inside]
 
     def of(
-        self, tables: Sequence[Floats], unseen: Sequence[NDArray[np.bool_]]
+        self, tables: Sequence[Floats], fits: Sequence[Fit], held: NDArray[np.bool_] | None = None
     ) -> tuple[Floats, Floats] | None:
-        """Lower and upper limits, draws × cells."""
-        if self.counts is None:
-            if self.records is None:
-                return None
+        """Lower and upper limits, draws × cells, or × the sums over cells that are `held`; ±∞ where no measurement tells."""
+        known = np.ones(1, dtype=np.bool_)
+
+        def fitted(place: Inside) -> Floats:
+            nonlocal known
+
+            def added(cells: Floats) -> Floats:
+                parts = place.added(cells)
+                return parts if held is None else np.asarray(parts @ held.T)
+
+            known = known & fits[place.group].tells(added)
+            return added(tables[place.group])
+
+        if self.counts is not None:
+            size = fitted(self.counts)
+        elif self.records is not None:
             size = np.array([[self.records]])
-            known = np.ones(1, dtype=np.bool_)
         else:
-            size = self.counts.added(tables[self.counts.group])
-            known = self.counts.added(unseen[self.counts.group][None, :].astype(np.float64))[0] == 0
+            return None
         low, high = size * self.ends[0], size * self.ends[1]
         if len(self.terms) == 2:
-            low, high = self._of_products(np.maximum(size, 1.0), low, high, tables)
+            found = {terms: fitted(place) for terms, place in self.sums.items()}
+            low, high = self._of_products(np.maximum(size, 1.0), low, high, found)
         low = np.where(known, low, 0.0 if self.ends[0] >= 0 else -np.inf)
         return low, np.maximum(np.where(known, high, np.inf), low)
 
     def _of_products(
-        self, size: Floats, low: Floats, high: Floats, tables: Sequence[Floats]
+        self, size: Floats, low: Floats, high: Floats, fitted: Mapping[Terms, Floats]
     ) -> tuple[Floats, Floats]:
-        def fitted(*terms: tuple[str, float]) -> Floats | None:
-            place = self.sums.get(terms)
-            return None if place is None else place.added(tables[place.group])
-
         x, y = self.terms
-        one, other = fitted(x), fitted(y)
+        one, other = fitted.get((x,)), fitted.get((y,))
         if one is None:
             return low, high
         if x == y:
             return np.maximum(low, np.minimum(one**2 / size, high)), high
-        squares = fitted(x, x), fitted(y, y)
+        squares = fitted.get((x, x)), fitted.get((y, y))
         if other is not None and squares[0] is not None and squares[1] is not None:
             middle = one * other / size
             left = np.maximum(squares[0] - one**2 / size, 0.0) * np.maximum(squares[1] - other**2 / size, 0.0)
@@ -315,7 +323,6 @@ class Reconstruction:
 
     def _within_limits(self, found: list[Floats]) -> list[Floats]:
         """Sums of one factor first: what products can be depends on them."""
-        unseen = [fit.unseen for fit in self.fits]
         link_of = {place: links for links in self.links if links.linked for place in links.tables}
         order = sorted(
             range(len(found)), key=lambda place: (len(self.groups[place].terms), _mixed(self.groups[place]))
@@ -325,12 +332,16 @@ class Reconstruction:
             if limits is None or (links is not None and place != links.tables[0]):
                 continue
             if links is None:
-                ends = limits.of(found, unseen)
-                if ends is not None:
+                ends, held = limits.of(found, self.fits), self.groups[place].held
+                if ends is not None and np.isinf(ends[1]).any():
+                    rows = limits.of(found, self.fits, held)
+                    assert rows is not None
+                    found[place] = onto_rows(found[place], held, rows, ends)
+                elif ends is not None:
                     found[place] = self.fits[place].bounded(found[place], *ends)
                 continue
             together = [self.groups[table].limits for table in links.tables]
-            every = [one if one is None else one.of(found, unseen) for one in together]
+            every = [one if one is None else one.of(found, self.fits) for one in together]
             each = [
                 links.bounded(cells, [one and (one[0][[draw]], one[1][[draw]]) for one in every])
                 for draw, cells in enumerate(_each_draw(found, links.tables))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Schema
-from coterie.statistics.prediction.fitting import FixedSums, connected, nearest, rounded, sums_of
+from coterie.statistics.prediction.fixed_sums import FixedSums, connected, nearest, rounded, sums_of
 from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.specification.asked_values import only_labels
 from coterie.statistics.specification.filters import Axis, Between, Condition, Filter, OneOf, cuts_of

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema import exact
 from coterie.schema.exact import as_text
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
@@ -105,7 +106,7 @@ def _over_cells(joint: JointMeasurement, drawn: Sequence[float]) -> dict[str, An
             for axis, listed in enumerate(atoms)
             if len(listed) < sizes[axis]
         ]
-        times = "" if weight == 1 else f"{weight:.4g} × "
+        times = "" if weight == 1 else f"{exact.number(weight)} × "
         return f"{times}{total} | {', '.join(parts) or 'all records'}"
 
     rows, atoms_of = [], places.tolist()

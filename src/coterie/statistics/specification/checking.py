@@ -6,6 +6,7 @@ import itertools
 import math
 
 from coterie.errors import ParameterError, SchemaError, nearest
+from coterie.schema import exact
 from coterie.schema.attributes import Attribute, AttributeType, Source
 from coterie.schema.domain import reads_as_number
 from coterie.schema.exact import as_text
@@ -219,8 +220,8 @@ def check_expected(specification: Specification, statistic: Statistic) -> None:
     stated = [statistic.expected] if possible is None else [possible.lower, possible.upper]
     if any(value is not None and value not in domain for value in stated):
         raise ParameterError(
-            f"Statistic '{statistic.name}' is expected where it cannot lie: outside {domain.lower:g} to "
-            f"{domain.upper:g}.",
+            f"Statistic '{statistic.name}' is expected where it cannot lie: outside {exact.number(domain.lower, 12)} to "
+            f"{exact.number(domain.upper, 12)}.",
             "Correct `expected`, the schema's domain, `records` or `at_least`.",
         )
 

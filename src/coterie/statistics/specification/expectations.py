@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from coterie.schema.arrays import Floats
+from coterie.schema.exact import number
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf
 from coterie.statistics.specification.shape import ValueShape, of_distribution, uniform_around
@@ -258,21 +259,23 @@ class Expectations:
         """What the expected value of a measurement rests on without anybody having said it."""
         where, missing = measurement.where, []
         if measurement.kind in (Kind.COUNT, Kind.SUM, Kind.QUANTILE) and self.stated_size(where) is None:
-            missing.append(f"{self.size(where):g} records with {where}")
+            missing.append(f"{number(self.size(where), 6)} records with {where}")
         if measurement.kind is Kind.SUM:
             squared = len(measurement.terms) == 2 and measurement.terms[0] == measurement.terms[1]
             for column in dict.fromkeys(column for column, _ in measurement.terms):
                 if self.stated_mean(where, column) is None:
-                    missing.append(f"a mean {column} of {self.mean(where, column):g} with {where}")
+                    missing.append(f"a mean {column} of {number(self.mean(where, column), 6)} with {where}")
                 product = (column, column) if squared else None
                 told = product is not None and self._stated_product(where, product) is not None
                 if squared and not told and self.stated_std(where, column) is None:
-                    missing.append(f"a std of {column} of {self.std(where, column):g} with {where}")
+                    missing.append(f"a std of {column} of {number(self.std(where, column), 6)} with {where}")
             pair = tuple(column for column, _ in measurement.terms)
             if len(set(pair)) == 2 and self._stated_product(where, (pair[0], pair[1])) is None:
                 covariance = self.covariance(where, (pair[0], pair[1]))
                 if covariance and self.stated_covariance(where, (pair[0], pair[1])) is None:
-                    missing.append(f"a covariance of {' and '.join(pair)} of {covariance:g} with {where}")
+                    missing.append(
+                        f"a covariance of {' and '.join(pair)} of {number(covariance, 6)} with {where}"
+                    )
         return tuple(missing)
 
     def _about(self, where: Filter, column: str, what: str) -> float | None:

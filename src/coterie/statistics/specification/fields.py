@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from coterie.errors import ParameterError, nearest
+from coterie.schema import exact
 from coterie.schema.exact import parse_epsilon
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -42,7 +43,7 @@ def number_of(value: object, where: str, at_least: float = -math.inf) -> float:
     except ValueError:
         raise ParameterError(f"{where} is not a number.", "Write a number.") from None
     if not math.isfinite(number) or number < at_least:
-        least = f" of at least {at_least:g}" if math.isfinite(at_least) else ""
+        least = f" of at least {exact.number(at_least, 12)}" if math.isfinite(at_least) else ""
         raise ParameterError(f"{where} is out of range.", f"Write a finite number{least}.")
     return number
 

@@ -13,7 +13,7 @@ import numpy as np
 from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.document import parse_yaml
-from coterie.schema.exact import parse_epsilon
+from coterie.schema.exact import number, parse_epsilon
 from coterie.statistics.prediction.derivation import with_least_spreads
 from coterie.statistics.releasing.records import Kinds, open_records, typed
 from coterie.statistics.specification.asked_values import asked_values, one_spelling
@@ -230,10 +230,10 @@ def _disjoint(
     if not isinstance(content, list):
         raise ParameterError("`disjoint` must be a list of lists.", "Write disjoint: [[stat_a, stat_b]].")
     groups = []
-    for number, group in enumerate(content, start=1):
+    for place, group in enumerate(content, start=1):
         if not isinstance(group, list) or len(group) < 2:
             raise ParameterError(
-                f"`disjoint`, entry {number}: name at least two groups.", "Correct that entry."
+                f"`disjoint`, entry {place}: name at least two groups.", "Correct that entry."
             )
         chosen = []
         for item in group:
@@ -351,7 +351,7 @@ def _quantiles(content: object, domain: Range, place: str) -> dict[float, float]
     ordered = [known[p] for p in sorted(known)]
     if ordered != sorted(ordered) or ordered[0] not in domain or ordered[-1] not in domain:
         raise ParameterError(
-            f"{place}: quantiles must rise, and stay between {domain.lower:g} and {domain.upper:g}.",
+            f"{place}: quantiles must rise, and stay between {number(domain.lower, 12)} and {number(domain.upper, 12)}.",
             "Correct them, or the schema's domain.",
         )
     return known

@@ -31,6 +31,10 @@ class SqlNames:
 
     schema: Schema
 
+    @property
+    def known(self) -> list[str]:
+        return [attribute.name for attribute in self.schema.attributes]
+
     def column(self, node: Node) -> str:
         from sqlglot import exp
 
@@ -40,7 +44,7 @@ class SqlNames:
                 node,
                 "Use a column of the table here; compute others before, and describe them in the schema.",
             )
-        known = [attribute.name for attribute in self.schema.attributes]
+        known = self.known
         same = [name for name in known if name == node.name] or [
             name for name in known if name.casefold() == node.name.casefold()
         ]
@@ -167,7 +171,7 @@ class SqlNames:
 
     def _ranged(self, column: str, node: Node) -> str:
         if asked_labels(self.schema[column], self.schema.folder) is not None:
-            raise refused(node, f"'{column}' has labels, which have no order: list them with IN.")
+            raise refused(node, f"SQL compares labels by the alphabet: list those of '{column}' with IN.")
         return column
 
     def _above(self, column: str, value: float) -> float:
@@ -314,9 +318,9 @@ def _column(node: Node, given: _Items, names: SqlNames) -> str:
     if isinstance(node, exp.Literal) and not node.is_string and 1 <= int(node.this) <= len(given):
         node = given[int(node.this) - 1][1].unnest()
     elif isinstance(node, exp.Column):
-        meant = [
-            inner for alias, inner in given if alias and alias == node.name and isinstance(inner, exp.Column)
-        ]
+        computed = node.name not in names.known
+        named = [inner for alias, inner in given if alias and alias == node.name]
+        meant = [inner for inner in named if computed or isinstance(inner, exp.Column)]
         node = meant[0] if meant else node
     if not isinstance(node, exp.Column):
         raise refused(

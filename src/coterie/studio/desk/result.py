@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.errors import CoterieError
 from coterie.report.charts import Figure, IntervalRow, intervals
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 from coterie.statistics import Plan, Specification
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
@@ -184,11 +184,6 @@ def _error(
         "rough": not target.is_equation and error.p95 >= abs(made.truth) / 2,
         "measured_from": list(uses),
     }
-
-
-def number(value: float, digits: int = 3) -> str:
-    """The digits that matter, and no powers of ten where a person would write the number out."""
-    return f"{value:.{digits}g}" if abs(value) < 10**digits - 0.5 else f"{value:,.0f}"
 
 
 # A released file read back: values with their intervals, and whether file and certificate belong together.

@@ -15,7 +15,7 @@ from coterie.methods.guarantee import Status
 from coterie.methods.recipe import Method
 from coterie.promise.posterior import DP, likely_loss, most_sure, share_in_words
 from coterie.schema.attributes import Schema
-from coterie.schema.exact import parse_epsilon
+from coterie.schema.exact import number, parse_epsilon
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page
@@ -53,7 +53,7 @@ class Offer:
     def percent(self) -> str:
         if self.error is None:
             return "–"
-        return f"{100 * self.error:.2g} %" if self.error < 0.1 else f"{100 * self.error:,.0f} %"
+        return f"{number(100 * self.error, 2)} %" if self.error < 0.1 else f"{100 * self.error:,.0f} %"
 
 
 @router.get("/p/{project}/recommend")

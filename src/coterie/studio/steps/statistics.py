@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse
 
 from coterie.errors import CoterieError, ParameterError, nearest
 from coterie.promise.posterior import most_sure, share_in_words
+from coterie.schema.exact import number as short
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics import allocators, read_specification
 from coterie.statistics.allocators import DEFAULT
@@ -26,7 +27,6 @@ from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, even_plan
 from coterie.studio.desk.entries import LISTS, entry_of, fields_of, sent_fields
 from coterie.studio.desk.listed import listed, settings_of
-from coterie.studio.desk.result import number as short
 from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs

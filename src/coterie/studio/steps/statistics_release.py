@@ -8,12 +8,12 @@ from fastapi import APIRouter, Response
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.schema.exact import as_text
+from coterie.schema.exact import number as short
 from coterie.statistics.releasing.certificate import purpose_of
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned
 from coterie.studio.desk.result import figures_of, names_in_words, read_result, shown
-from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
 from coterie.studio.pages import Opened, download, go, numbered, step_page

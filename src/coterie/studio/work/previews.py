@@ -20,11 +20,11 @@ from coterie.evaluation.tables import cells_of
 from coterie.evaluation.two_way import associations
 from coterie.methods import get_method
 from coterie.publication.staging import stage_bytes
-from coterie.report.charts import Figure, number, risk_utility_map
+from coterie.report.charts import Figure, risk_utility_map
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import counted, error_by_k
 from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, is_synthetic, verdict
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, number
 from coterie.studio.looked import CELLS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample
