@@ -71,7 +71,6 @@ def _taken(
             template="release_problem.html",
             number=number,
             title=title,
-            address=address,
             unreasoned=isinstance(problem, NoReason),
         )
     if view and kind == "html":
