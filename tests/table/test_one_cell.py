@@ -164,7 +164,7 @@ def out_of_core(table: Table, folder: Path) -> Read:
     streamed = StreamedTable(folder / "t.parquet", SCHEMA)
     found = {}
     for attribute in SCHEMA.attributes:
-        column = storable(next, streamed._batches([attribute.name]))[1].column(0)
+        column = storable(next, streamed.batches([attribute.name]))[1].column(0)
         read = streamed._column(column, attribute, None)
         found[attribute.name] = read.values if isinstance(read, NumericColumn) else read.codes
     return found
