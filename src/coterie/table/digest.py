@@ -57,7 +57,7 @@ def _normal(name: str, column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray]:
     if pa.types.is_integer(kind):
         return "integer", pc.cast(column, pa.int64())
     if pa.types.is_floating(kind):
-        return "float", pc.add(pc.cast(column, pa.float64()), 0.0)  # −0.0 + 0.0 is 0.0
+        return "float", pc.cast(column, pa.float64())
     if pa.types.is_date(kind):
         return "date", pc.cast(pc.cast(column, pa.date32()), pa.int32())
     if pa.types.is_timestamp(kind):
@@ -75,16 +75,19 @@ def _update(digest: Any, kind: str, values: pa.Array) -> None:
     """Validity (one byte per row), then the values with a fixed one in the place of nulls."""
     if kind == "none":
         return
-    digest.update(np.ascontiguousarray(values.is_valid().to_numpy(zero_copy_only=False)).view(np.uint8))
+    valid = np.from_dlpack(pc.cast(values.is_valid(), pa.uint8()))  # to_numpy would import pandas
+    digest.update(valid)
     if kind in ("text", "decimal"):
-        filled = pc.fill_null(values, "")
-        digest.update(pc.binary_length(filled).to_numpy(zero_copy_only=False).astype("<i8"))
+        filled = pc.fill_null(values, "") if values.null_count else values
+        digest.update(np.from_dlpack(pc.binary_length(filled)).astype("<i8"))
         digest.update(_joined(filled))
         return
-    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    stored = [None, values.buffers()[1]]
+    bare = pa.Array.from_buffers(values.type, len(values), stored, offset=values.offset)
+    numbers = np.where(valid, np.from_dlpack(bare), 0)
     if kind == "float":
-        numbers = np.where(np.isnan(numbers), np.nan, numbers)  # one bit pattern for NaN
-    digest.update(np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<")))
+        numbers = np.where(np.isnan(numbers), np.nan, numbers) + 0.0  # one bit pattern for NaN, one for zero
+    digest.update(numbers.astype(numbers.dtype.newbyteorder("<"), copy=False))
 
 
 def _joined(texts: pa.Array) -> bytes | pa.Buffer:

@@ -61,8 +61,12 @@ def room_for(count: int, kind: Any) -> NDArray[Any]:
 def keep_what_is_freed() -> None:
     """Take memory from the system once: what is given back is mapped page by page when it is taken again.
 
-    For runs that hold the whole table anyway. glibc only; elsewhere nothing happens.
+    For runs that hold the whole table anyway. Arrow's usual pool gives every large array back at once, and has no call
+    that says otherwise; jemalloc waits as long as it is told. Where it or glibc is missing, nothing happens.
     """
+    with suppress(NotImplementedError):
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
+        pa.jemalloc_set_decay_ms(10_000)
     import ctypes
 
     trim_threshold, map_threshold = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from coterie.chain.partition._compiled import compiled, for_reading
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Codes, Floats, Whole
+from coterie.table.checked import as_arrow
 from coterie.table.memory_limit import room_for
 
 # The frozen value that every partition returns: which cluster each record is in, and of how many clusters in all.
@@ -170,6 +171,7 @@ def keep_outermost(together: Floats, ends: Codes, depth: int, total: Floats, out
 
 
 DEPTHS = (0, 1, 3)
+_PIECE = 1 << 16  # records at a time: NumPy adds under numbers of eight bytes, which are a copy
 _PLAIN_BELOW = 50_000  # up to here NumPy alone is quick enough, and loading compiled code would take longer
 
 
@@ -220,14 +222,18 @@ def attach(cluster_values: Floats, clustering: Clustering) -> Floats:
         )
     if clustering.alone:
         return cluster_values
-    out = room_for(len(clustering.labels), np.float64)
-    return np.take(cluster_values, clustering.labels, out=out, mode="clip")  # "raise" would need a copy
+    # NumPy would first make a copy of the labels, eight bytes each.
+    found = as_arrow(cluster_values).take(as_arrow(clustering.labels))
+    return np.asarray(np.from_dlpack(found))
 
 
 def _summarise_plainly(values: Floats, clustering: Clustering, depth: int) -> ClusterSummary:
     labels, sizes, q = clustering.labels, clustering.sizes, clustering.count
-    # bincount adds in record order, one double at a time: the same bits as the compiled loop.
-    total: Floats = np.bincount(labels, weights=values, minlength=q).astype(np.float64)
+    total = np.zeros(q)
+    for first in range(0, len(values), _PIECE):
+        piece = slice(first, first + _PIECE)
+        # In record order, one double at a time: the same bits as the compiled loop.
+        np.add.at(total, labels[piece].astype(np.intp), values[piece])
     ordered = by_cluster(values, clustering) if depth else values
     ends = np.cumsum(sizes)
     low = np.empty((q, depth))
