@@ -37,8 +37,6 @@ _LONG_TEXT = 40  # letters, on average
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?)?$"
 _OTHER_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-
-
 _UNNAMED = "The file's dictionary does not name every code that occurs: add the others to the labels, or correct the file."
 _DECIMAL_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _COMMA_NOTE = (
