@@ -248,8 +248,8 @@ class _Drawn:
         """The values that noise may have come from. One end of them is the truth as often as the other.
 
         A noisy divisor may spread them too little: then so many more of them as cover the published value when that is the
-        truth of new releases (prepivoting, Beran 1987). Never fewer: the published value is not the truth. Where all lie beyond what is possible, the figure is taken as if measured at the
-        bound.
+        truth of new releases (prepivoting, Beran 1987). Never fewer: the published value is not the truth. Where all lie
+        beyond what is possible, the figure is taken as if measured at the bound.
         """
         tape, used = Tape.of(inside), [(used, self._place[used]) for used in names_in(inside)]
 
