@@ -242,13 +242,7 @@ class Audit:
         return f"<Audit of the {self.subject}: {self.people:,} people, {tried}; {self.level.value}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per attack: what was found, the measured rate with its interval, and the baseline.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row per attack: what was found, the measured rate with its interval, and the baseline."""
         rows = self.findings
         columns = {
             "attack": [finding.attack for finding in rows],

@@ -113,18 +113,7 @@ class Recommendation:
         return {**plain, "avoid": dict(self.avoid), "notes": list(self.notes)}
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """The release to publish in the first row, and the one that comes next to it in the second.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-
-        Returns
-        -------
-        pyarrow.Table, pandas.DataFrame or polars.DataFrame
-            With the method, its promise, its error and what the error means.
-        """
+        """The release to publish in the first row, and the one that comes next to it in the second."""
         releases = [self.best] if self.runner_up is None else [self.best, self.runner_up]
         rows = [{key: value for key, value in asdict(one).items() if key != "accuracy"} for one in releases]
         accuracies = [asdict(one.accuracy) for one in releases]

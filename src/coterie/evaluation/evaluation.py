@@ -108,18 +108,7 @@ class Evaluation:
         }
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per measure and attribute, and one per measure of the whole release (attribute missing).
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-
-        Returns
-        -------
-        pyarrow.Table, pandas.DataFrame or polars.DataFrame
-            With the columns measure, attribute, value and reason.
-        """
+        """One row per measure and attribute, and one per measure of the whole release (attribute missing)."""
         rows: list[dict[str, Any]] = []
         for name, found in self.measures.items():
             rows.append({"measure": name, "attribute": None, "value": found.value, "reason": found.reason})

@@ -60,13 +60,7 @@ class Reproduction:
         return f"<Reproduction of {self.experiment}: {held} of {len(self.findings)} claims hold, {self.seconds:.1f} s>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per claim and reading.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row per claim and reading. `kind`: arrow, pandas or polars."""
         rows = [
             {
                 "claim": finding.claim,
@@ -186,7 +180,7 @@ class Experiments(Mapping[str, dict[str, Any]]):
         return f"<Experiments: {', '.join(self)}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per experiment, as an Arrow table, a pandas or a polars frame."""
+        """One row per experiment, as an Arrow table, a pandas or a polars frame. `kind`: arrow, pandas or polars."""
         return to_kind(pa.Table.from_pylist(list(self.values())), kind)
 
 

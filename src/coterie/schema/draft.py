@@ -98,13 +98,7 @@ class Draft:
         return f"<Draft: {counted(len(self.schema.attributes), 'attribute')}, {len(self.to_fill)} to fill in>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per column of the table: what the draft says of it, and whether something is left to fill in.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row per column of the table: what the draft says of it, and whether something is left to fill in."""
         found, left = self.schema.attributes, self.to_fill
         columns = {
             "attribute": [attribute.name for attribute in found],

@@ -50,13 +50,7 @@ class Verification:
         return f"<Verification: the release has the bytes that were certified; {told}{trusted}{note}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row: what was promised, and who signed it.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row: what was promised, and who signed it. `kind`: arrow, pandas or polars."""
         promise = self.certificate.guarantee
         row: dict[str, str | bool | None] = {
             "status": str(promise.status),

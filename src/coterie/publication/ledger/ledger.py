@@ -228,13 +228,7 @@ class Ledger:
         return f"<Ledger: {self._storage.path}, {words}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per release: population, method, status, state, target and what it costs.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row per release: population, method, status, state, target and what it costs."""
         entries = list(self._storage.book().entries.values())
         cells = [
             (e.release, p.population, p.method, str(p.status), str(e.state), p.target, str(p.loss))

@@ -137,13 +137,7 @@ class Plan:
         return f"<Plan of {self.specification.release}: {budget}, {measured}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per target: the error to expect.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row per target: the error to expect. `kind`: arrow, pandas or polars."""
         columns = {
             "target": [error.name for error in self.errors],
             "mean_error": [error.mean for error in self.errors],

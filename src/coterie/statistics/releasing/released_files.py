@@ -87,13 +87,7 @@ class Published:
         return rows_of(self.to_frame())
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per released figure, with its 95 % interval.
-
-        Parameters
-        ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
-        """
+        """One row per released figure, with its 95 % interval. `kind`: arrow, pandas or polars."""
         return to_kind(read(self.content, self.path.suffix.lower()), kind)
 
 
