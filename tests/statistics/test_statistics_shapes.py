@@ -183,7 +183,7 @@ def test_what_nobody_states_is_called_an_assumption() -> None:
         "mid": Basis.ASSUMED, "d": Basis.ASSUMED, "avg": Basis.ASSUMED, "n": Basis.SOBOL,
     }  # fmt: skip
     assert any("No `shape` is declared for mid" in warning for warning in chosen.warnings)
-    assert any("1200 records with smoker = no" in note for note in chosen.notes)
+    assert any("1,200 records with smoker = no" in note for note in chosen.notes)
     statistics["mid"]["shape"] = GAMMA
     statistics["avg"]["about"] = {"size": 1800}
     told = plan(read_specification(document(statistics=statistics, equations={"d": "2 * mid - n"})))

@@ -180,7 +180,7 @@ class Experiments(Mapping[str, dict[str, Any]]):
         return f"<Experiments: {', '.join(self)}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
-        """One row per experiment, as an Arrow table, a pandas or a polars frame. `kind`: arrow, pandas or polars."""
+        """One row per experiment, as an Arrow table, a pandas or a polars frame."""
         return to_kind(pa.Table.from_pylist(list(self.values())), kind)
 
 
