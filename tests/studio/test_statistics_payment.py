@@ -165,6 +165,15 @@ def test_a_bad_place_is_refused_before_anything_is_drawn(
     assert not (tmp_path / "ledger.sqlite").exists()  # a lifetime is promised only to go on
 
 
+def test_people_who_were_charged_under_another_name_are_named(bench: Bench, tmp_path: Path) -> None:
+    ask(bench, tmp_path)
+    confirm(bench)
+    bench.specify(**PLAIN, population="staff")
+    page = sentence(ask(bench, tmp_path, 400, name="again", lifetime=""))
+    assert "does not know the population 'staff'" in page
+    assert "Are they 'people', whom this project charged before?" in page
+
+
 def test_a_file_changed_later_is_told(bench: Bench, tmp_path: Path) -> None:
     ask(bench, tmp_path, counted="none")
     confirm(bench)

@@ -117,9 +117,12 @@ def _ledger(desk: Desk, form: Sent, asked: Purpose) -> tuple[Path, Terms | None]
         book.afford(asked)
         return path, None
     if not form.text("lifetime"):
+        before = last_account(desk.project)[1]
         raise ParameterError(
             f"The ledger {path.name} does not know the population '{asked.population}' yet.",
-            "Give the lifetime budget of these people below: it can never be changed later.",
+            "Give the lifetime budget of these people below: it can never be changed later."
+            + f" Are they '{before}', whom this project charged before? Then write that name in the settings."
+            * (before in book.lifetimes),
         )
     terms = _terms(desk, asked.population, form.text("lifetime"), form.text("delta") or None)
     LedgerAccount(terms).afford(asked.loss)
