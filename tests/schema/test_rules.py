@@ -185,7 +185,7 @@ WRONG: list[tuple[list[Any], dict[str, dict[str, Any]], str]] = [
         {"wages": {"not_applicable": "age < 3"}},
         "makes 'total' missing where 'wages' is",
     ),
-    (["total = wages - pension"], {}, "beyond its domain: they reach from −50 to 50"),
+    (["total = wages - pension"], {}, "beyond its domain: they reach from -50 to 50"),
     (["age = wages + pension"], {}, "integer, values that are not whole"),
     (["total = wages + pension"], {"wages": {"decimals": None}}, "broken by rounding"),
     (["total = wages + school"], {}, "calculates with 'school', which has no numbers"),

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
+from coterie.schema.exact import number_text
 from coterie.statistics import plan, read_specification, release
 from coterie.statistics.prediction.measurement import count, quantile, total
 from coterie.statistics.prediction.value_grid import ValueGrid
@@ -25,7 +26,6 @@ from coterie.statistics.specification.filters import (
     Filter,
     OneOf,
     label_text,
-    number_text,
     read_value,
     split_labels,
 )

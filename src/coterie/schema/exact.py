@@ -120,6 +120,13 @@ def readable(value: Fraction) -> str:
     return f"{text} (≈ {number(value, 4)})" if "/" in text else text
 
 
+def number_text(value: float) -> str:
+    """The shortest text that reads back as this very number: for what is typed again."""
+    if abs(value) < 1e16 and value == int(value):
+        return str(int(value))
+    return repr(value)
+
+
 def brief(value: Fraction) -> str:
     """Exact where that is short, else four digits: for tables."""
     text = as_text(value)

@@ -17,7 +17,7 @@ import numpy as np
 from coterie.errors import SchemaError
 from coterie.schema.arrays import Flags, Floats
 from coterie.schema.domain import AttributeType
-from coterie.schema.exact import number
+from coterie.schema.exact import number_text
 from coterie.schema.rule_parser import RuleParser
 from coterie.schema.rules import (
     Absent,
@@ -125,7 +125,7 @@ def _check_derivation(rule: Derivation, known: Mapping[str, Attribute]) -> None:
     if lowest < target.bounds().lower or highest > target.bounds().upper:
         raise SchemaError(
             f"{told} can give '{target.name}' values beyond its domain: they reach "
-            f"from {number(lowest, 12)} to {number(highest, 12)}.",
+            f"from {number_text(lowest)} to {number_text(highest)}.",
             "Widen its domain to that, or narrow those of the columns it is derived from.",
         )
 

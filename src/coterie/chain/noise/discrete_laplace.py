@@ -37,9 +37,8 @@ _GUIDED = 12  # bits of U from which a search in the table starts
 @cache
 def _table() -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
     """⌊2^31·exp(-h/256)⌋ for every cell h, and a zero. For each beginning of U, the last cell that all such U reach."""
-    step = scaled_exp(
-        Fraction(1, 1 << _WITHIN), 128
-    )  # 97 bits more than are wanted: a test compares all cells
+    # 97 bits more than are wanted: a test compares all cells.
+    step = scaled_exp(Fraction(1, 1 << _WITHIN), 128)
     powers = accumulate(repeat(step, _LAST), lambda power, step: power * step >> 128, initial=1 << 128)
     cuts = np.array([power >> 97 for power in powers] + [0], dtype=np.uint32)
     ends = np.arange(1, (1 << _GUIDED) + 1) << 31 - _GUIDED

@@ -276,9 +276,8 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
 def _refinement(parts: Sequence[Part]) -> tuple[Whole, Whole]:
     """The atoms that the cells of all parts consist of, by their cell in each part, and the atom of every fine cell."""
     place = np.zeros(len(parts[0].cell_of), dtype=np.int64)
-    for (
-        part
-    ) in parts:  # one number at a time: cells lie along the domain, and sorting finds them nearly in order
+    # One number at a time: cells lie along the domain, and sorting finds them nearly in order.
+    for part in parts:
         pair = place * (int(part.cell_of.max()) + 1) + part.cell_of
         _, first, place = np.unique(pair, return_index=True, return_inverse=True)
     return np.column_stack([part.cell_of[first] for part in parts]), place

@@ -62,9 +62,8 @@ class Exchange:
             return sent
         if not self._complete(self.home.owner, ExchangeStep.BLINDED):
             self._require_few(len(prepared.ids))
-            points = blinding.split(
-                (self._folder / "blinded.points").read_bytes()
-            )  # those that we committed to
+            # Those that we committed to.
+            points = blinding.split((self._folder / "blinded.points").read_bytes())
             self._send(ExchangeStep.BLINDED, blinding.in_parcels(points, POINTS_IN_PARCEL), len(points))
             sent = True
         if self._complete(other, ExchangeStep.BLINDED) and not self._complete(

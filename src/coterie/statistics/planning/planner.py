@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ import numpy as np
 
 from coterie.errors import ParameterError, shortened
 from coterie.schema.arrays import Floats
-from coterie.schema.exact import number
+from coterie.schema.exact import number, number_text
 from coterie.statistics.allocators import (
     DEFAULT,
     Allocator,
@@ -73,7 +74,7 @@ def fair(problem: Problem, budgets: Floats, most: float) -> Floats:
         raise ParameterError(
             f"fairness: {number(most, 12)} cannot be kept: at the fairest split '{worst.name}' is "
             f"{number(most * reached)} times worse than with the whole budget for itself.",
-            f"Write fairness: {number(1.01 * most * reached + 0.1)} or more, or publish fewer statistics.",
+            f"Write fairness: {number_text(math.ceil(10.1 * most * reached) / 10)} or more, or publish fewer statistics.",
         )
     size = metric.score(budgets, exponent=_EXPONENT)
     found = budgets

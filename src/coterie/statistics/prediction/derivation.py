@@ -288,7 +288,7 @@ def with_least_spreads(specification: Specification) -> Specification:
             if stated is not None and stated >= largest:
                 raise ParameterError(
                     f"Statistic '{statistic.name}': no std of '{column}' can reach least_std.",
-                    f"Write one below {exact.number(largest, 12)}.",
+                    f"Write one below {exact.number_text(largest)}.",
                 )
             found.append(stated if stated is not None else min(max(guessed, 1e-6 * largest), 0.9 * largest))
         return tuple(found)

@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from coterie.errors import SchemaError
-from coterie.schema.exact import float_up
+from coterie.schema.exact import float_up, number_text
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid
-from coterie.statistics.specification.filters import Filter, filter_text, number_text
+from coterie.statistics.specification.filters import Filter, filter_text
 from coterie.statistics.specification.large_table import LargeTable
 from coterie.statistics.specification.specification import Neighbours
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Schema
 from coterie.schema.codebook import canonical_number
+from coterie.schema.exact import number_text
 from coterie.statistics.prediction.value_grid import Places, ValueGrid
 from coterie.statistics.specification.asked_values import (
     MISSING,
@@ -29,15 +30,7 @@ from coterie.statistics.specification.asked_values import (
     is_labelled,
     resolved,
 )
-from coterie.statistics.specification.filters import (
-    Cells,
-    Condition,
-    Filter,
-    Value,
-    around,
-    cuts_of,
-    number_text,
-)
+from coterie.statistics.specification.filters import Cells, Condition, Filter, Value, around, cuts_of
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells

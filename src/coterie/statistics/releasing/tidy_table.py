@@ -22,10 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coterie.publication.staging import table_bytes
+from coterie.schema.exact import number_text
 from coterie.statistics.releasing.consistency import LEVEL
 from coterie.statistics.releasing.large_tables import ReleasedTable
 from coterie.statistics.releasing.releasing import StatisticsRelease
-from coterie.statistics.specification.filters import Between, Condition, number_text
+from coterie.statistics.specification.filters import Between, Condition
 from coterie.statistics.specification.groups import ALL as TOTAL
 from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 from coterie.schema.domain import reads_as_number
+from coterie.schema.exact import number_text
 
 # Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), a text that could run
 # into its surroundings in quotes. So two different filters, groups or measurements never get the same name.
@@ -26,13 +27,6 @@ from coterie.schema.domain import reads_as_number
 _LABEL = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^,]+)""")
 _IN_LABELS = frozenset(',"[]\\')
 _IN_FILTERS = _IN_LABELS | frozenset("()|=<≤≥²·−")
-
-
-def number_text(value: float) -> str:
-    """The shortest text that reads back as this very number."""
-    if abs(value) < 1e16 and value == int(value):
-        return str(int(value))
-    return repr(value)
 
 
 def label_text(value: str | float) -> str:

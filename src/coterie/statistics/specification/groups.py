@@ -10,17 +10,11 @@ from typing import Any
 
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
+from coterie.schema.exact import number_text
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.specification.asked_values import asked_labels
 from coterie.statistics.specification.fields import members, number_of
-from coterie.statistics.specification.filters import (
-    Between,
-    Filter,
-    OneOf,
-    label_text,
-    number_text,
-    read_value,
-)
+from coterie.statistics.specification.filters import Between, Filter, OneOf, label_text, read_value
 from coterie.statistics.specification.specification import StatisticKind
 
 ALL = "all"  # what a group column says in the row of a total

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
+from coterie.schema.exact import number_text
 from coterie.statistics.specification.asked_values import only_labels
-from coterie.statistics.specification.filters import Between, number_text
+from coterie.statistics.specification.filters import Between
 from coterie.statistics.specification.groups import ALL, GroupValue, above_axis, kept_in_totals
 from coterie.statistics.specification.specification import StatisticKind
 
