@@ -131,14 +131,13 @@ def table_to_blocks(
 # What each cell of a comparison would promise as a real release: the label to print beside its figures.
 
 
-def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
+def cell_warnings(cell: Cell, schema: Schema, records: int, promised: Guarantee) -> tuple[str, ...]:
     """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
-    method, budget = get_method(cell.method), Budget.of(cell.epsilon, schema, get_method(cell.method))
+    method = get_method(cell.method)
+    budget = Budget.of(cell.epsilon, schema, method)
     labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
     cost = method.cost(cell.epsilon, len(schema.protected))
-    return release_warnings(
-        method, cost, budget.shares, labelled, records, cell.k, promise(cell, schema, records)
-    )
+    return release_warnings(method, cost, budget.shares, labelled, records, cell.k, promised)
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:

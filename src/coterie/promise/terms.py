@@ -17,7 +17,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.declared import declared
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
@@ -140,7 +140,7 @@ def checked_delta(delta: Number, method: Method, schema: Schema) -> Fraction:
         raise ParameterError(
             "delta is a probability, and far below 1.", "Give for example 0.00001: well below 1/n."
         )
-    if any(a.domain is not None and a.domain.source == Source.DP for a in schema.protected):
+    if schema.searched:
         raise ParameterError(
             "Bounds that are searched for (`source: dp`) are paid in pure epsilon.",
             "Leave delta out, or declare the bounds.",

@@ -20,8 +20,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
+from coterie.schema.attributes import Attribute, Categories, Domain, Parameters, Schema, Source
 from coterie.schema.document import read_schema
+from coterie.schema.domain import SIDES
 from coterie.studio.forms import Sent
 from coterie.studio.table_cache import kept, typed
 from coterie.table.hidden_files import FileLock

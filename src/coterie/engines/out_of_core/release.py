@@ -33,7 +33,7 @@ from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
 from coterie.engines.out_of_core.units import bounded_rows
 from coterie.engines.out_of_core.whole_table import StreamedRows
-from coterie.engines.whole_table import check_options, measurements_of, refuse_private_bounds, without_records
+from coterie.engines.whole_table import measurements_of, refuse_private_bounds, without_records
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -111,7 +111,7 @@ def protect_file(
     recipe = get_method(method)
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
+    recipe.check_rows(schema, rows, target)
     refuse_private_bounds(schema)
     seed = None if seed is None else whole_seed(seed)
     limit = parse_memory(memory)
