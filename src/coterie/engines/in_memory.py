@@ -60,7 +60,7 @@ class MemoryRelease(Promise):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Over the canonical form of the table; a file that is written gets one over its bytes (`certify`)."""
+        """The certificate over the canonical form of the table. `certify` makes one over the bytes of a file."""
         return self.certify(Digest(over="canonical table", value=table_digest(self.table)))
 
     @property
@@ -208,7 +208,7 @@ def _by_column(
     forget: bool,
     progress: Progress | None,
 ) -> dict[str, tuple[Any, pa.Array]]:
-    """Values (None once forgotten) and the released array of each attribute: grouped, made noisy, put on rows."""
+    """Group each attribute, add noise and attach it to rows. Returns its values (None if forgotten) and released array."""
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
     forget = forget and not recipe.lists  # which are as long as their columns
@@ -242,7 +242,7 @@ def _by_column(
 def _put_in_order(
     order: pa.Array, arrays: dict[str, tuple[pa.Array, pa.Field]], kept: dict[str, pa.ChunkedArray]
 ) -> None:
-    """Column by column in place, so that the memory of one serves the next."""
+    """Reorder one column after the other, so that each reuses the memory of the one before."""
 
     def move(name: str) -> None:
         if name in kept:
@@ -280,7 +280,7 @@ def repeated(
     shuffle: bool = False,
     clip: bool = True,
 ) -> Callable[[int], pa.Table]:
-    """For a seed, the table that protect_table() releases with it, to the last bit."""
+    """A function that gives, for a seed, the table that protect_table() releases with it, to the last bit."""
     checked, recipe = check(table, schema), get_method(method)
     checked = checked if clip else _uncut(checked)
     if recipe.whole_table is not None or schema.searched:

@@ -127,7 +127,7 @@ def refuse_private_bounds(schema: Schema) -> None:
 
 
 def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
-    """What each attribute's distribution got, and what was left for the dependence between them."""
+    """The budget as spent: for each attribute's distribution, and what was left for the dependence between them."""
     whole = sum(budget.shares.values(), Fraction(0))
     shares = {name: whole * part for name, part in zip(budget.shares, parts, strict=True)}
     return replace(budget, shares=shares, dependence=whole - sum(shares.values(), Fraction(0)))

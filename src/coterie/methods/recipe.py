@@ -60,7 +60,7 @@ class Method:
         return self.lists or self.whole_table is not None
 
     def measured(self, schema: Schema) -> tuple[Attribute, ...]:
-        """The protected attributes whose values are read. Rows that are drawn have their derived ones computed."""
+        """The protected attributes whose values are read. Synthetic rows compute derived attributes instead."""
         derived = schema.edit_rules.derived if self.whole_table is not None else frozenset()
         return tuple(attribute for attribute in schema.protected if attribute.name not in derived)
 

@@ -67,7 +67,7 @@ class LargeRelease(Promise):
         return self._read()
 
     def watched(self, tell: Callable[[int], None]) -> LargeRelease:
-        """The same release; `tell` hears how many rows each batch has that is read."""
+        """The same release. `tell` receives the number of rows of each batch that is read."""
 
         def read() -> pa.RecordBatchReader:
             reader = self._read()
@@ -153,7 +153,7 @@ def protect_file(
 
 
 def _protect(chain: LargeChain, finished: _Finished, sampler: SamplerAt, advance: Advance) -> None:
-    """All groups, as many at a time as there are cores and room for."""
+    """Protect all groups, as many at a time as there are cores and memory for."""
     told, stop = Lock(), Event()
 
     def tell(share: float) -> None:
@@ -199,7 +199,7 @@ def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
 
 
 def _ahead(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The next one is made while this one is being written."""
+    """Make the next table while this one is being written."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, tables, None)
         while (table := coming.result()) is not None:
