@@ -5,16 +5,14 @@ Machine code and bytecode that came with the installation count, as they would f
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy as np
 
-from benchmarks.processor import bytecode_kept
+from benchmarks.processor import bytecode_kept, child_seconds
 from coterie.chain.partition import _machine_code
 
 ROUNDS = 3  # the least counts: what else the machine does adds to CPU time too
@@ -78,17 +76,10 @@ def _seconds(
         if hidden and code.is_dir():
             code.rename(aside)
         try:
-            began = getrusage(RUSAGE_CHILDREN)
             words = (words[0], str(data), "--schema", str(folder / "schema.yaml"), *words[1:])
             target = Path(other) / ("out" if words[0] == "compare" else "out.csv")
-            subprocess.run(
-                [sys.executable, "-m", "coterie", *words, "--output", str(target)],
-                env=environment,
-                check=True,
-                capture_output=True,
-            )
-            ended = getrusage(RUSAGE_CHILDREN)
-            return ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
+            command = [sys.executable, "-m", "coterie", *words, "--output", str(target)]
+            return child_seconds(command, environment)[1]
         finally:
             if aside.is_dir():
                 aside.rename(code)
