@@ -27,6 +27,8 @@ from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import add_noise
 
+LABELS = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
+
 
 def run() -> Iterator[str]:
     yield "| | Coterie | other | other / Coterie |"
@@ -47,12 +49,11 @@ def run() -> Iterator[str]:
 
 def _people(records: int) -> pa.Table:
     rng = np.random.default_rng(1)
-    labels = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
     columns = {
         name: pa.DictionaryArray.from_arrays(
             pa.array(rng.integers(0, 100, records).astype(np.int32)), pa.array(texts)
         )
-        for name, texts in labels.items()
+        for name, texts in LABELS.items()
     }
     ages = rng.integers(0, 100, records).astype(np.int32)
     wages = np.minimum(rng.gamma(2, 20_000, records), 999_999).astype(np.int32)
@@ -60,10 +61,9 @@ def _people(records: int) -> pa.Table:
 
 
 def _large() -> Iterator[tuple[str, dict[str, Any]]]:
-    labels = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
     attributes: dict[str, object] = {
         name: {"role": "protect", "type": "categorical", "categories": {"labels": texts}}
-        for name, texts in labels.items()
+        for name, texts in LABELS.items()
     }
     for name, most in (("age", 99), ("wage", 1_000_000)):
         attributes[name] = {"role": "protect", "type": "integer", "domain": {"lower": 0, "upper": most}}
