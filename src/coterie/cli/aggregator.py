@@ -30,7 +30,6 @@ from coterie.federation.aggregator.status_page import board, detail
 from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.states import StudyState
-from coterie.federation.documents.study import KIND
 from coterie.federation.documents.study_file import read_study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError, StudyEnded
@@ -163,7 +162,7 @@ def invite_command(
             "token": token,
             "expires": stamp(now() + timedelta(hours=valid)),
         }
-        invitation = validated(Invitation, document, "invitation")
+        invitation = validated(Invitation, document)
         with aggregator.database.writing() as connection:
             known = parties.owner_by_name(connection, owner)
             if known is not None and known.left is None:
@@ -197,7 +196,7 @@ def new_command(
             study = read_study(
                 spec, aggregator.keys.public, lambda name: parties.owner_by_name(connection, name)
             )
-            studies.add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
+            studies.add_study(connection, Signed.of(study, aggregator.keys), study)
             studies.move_study(connection, studies.known_study(connection, study.id), StudyState.PUBLISHED)
         content = detail(aggregator, study.id)
     assert content is not None

@@ -19,7 +19,7 @@ from coterie.federation.aggregator.connections import READER, introduce
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
 from coterie.federation.documents.answers import Manifest
-from coterie.federation.documents.certificate import KIND, FederatedCertificate
+from coterie.federation.documents.certificate import FederatedCertificate
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
 from coterie.federation.storage import parties, studies
@@ -54,7 +54,7 @@ def _study(connection: Connection, row: studies.StudyRow) -> dict[str, Any]:
     guarantee = None
     if row.certificate:
         signed = signed_from(row.certificate)
-        opened = signed.opened(KIND, FederatedCertificate, key=study.aggregator)
+        opened = signed.opened(FederatedCertificate, key=study.aggregator)
         guarantee = {"status": opened.guarantee.status, "label": opened.guarantee.label, "rows": opened.rows}
     asked = ("title", "method", "epsilon", "k", "deadline", "minimum")
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Callable
@@ -347,13 +346,13 @@ class Agent:
             raise FederationError(
                 "The approval of this study is not in the journal.", "Approve or withdraw it."
             )
-        return validated(OwnerSource, said["source"], "decision")
+        return validated(OwnerSource, said["source"])
 
     def _group_key(self, home: OwnerHome, study: Study, envelope: Any) -> bytes:
         own = home.study(study.id) / "group.key"
         if study.lead == home.owner:
             return own.read_bytes()
-        key = opened_group_key(json.dumps(envelope), study)
+        key = opened_group_key(validated(Signed, envelope), study)
         sealed = next((entry.sealed for entry in key.sealed if entry.owner == home.owner), "")
         return unseal(sealed, home.keys.sealing, study.id)
 

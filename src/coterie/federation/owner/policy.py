@@ -99,6 +99,7 @@ EXCHANGES = Limit(most=6, days=365)  # of blinded ids with one other owner
 class OwnerSource(Document):
     """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
 
+    kind = "approval"
     data: str
     table: str | None = None
     query: str | None = None
@@ -117,6 +118,7 @@ class OwnerSource(Document):
 
 
 class Policy(OwnerSource):
+    kind = "policy"
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
     # A study needs 2k rows: with one k after the other its author could count a table that has no more than twice this.
@@ -192,4 +194,4 @@ def read_policy(path: Path) -> Policy | None:
         raise FederationError(
             f"The policy {path} cannot be read.", "Write it as YAML; see docs/how-to/federate.md."
         ) from None
-    return validated(Policy, content, f"policy {path.name}")
+    return validated(Policy, content)
