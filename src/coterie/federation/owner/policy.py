@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, reading
 from coterie.federation.documents.signed import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
 from coterie.federation.documents.wire import now
@@ -188,10 +188,12 @@ def _listed(names: list[str]) -> str:
 def read_policy(path: Path) -> Policy | None:
     if not path.exists():
         return None
+    with reading(f"The policy {path}", FederationError):
+        text = path.read_text(encoding="utf-8")
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content: Any = yaml.safe_load(text)
+    except yaml.YAMLError:
         raise FederationError(
-            f"The policy {path} cannot be read.", "Write it as YAML; see docs/how-to/federate.md."
+            f"The policy {path} is not valid YAML.", "See docs/how-to/federate.md for an example."
         ) from None
     return validated(Policy, content)
