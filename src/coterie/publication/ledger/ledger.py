@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from coterie.errors import LedgerError, ParameterError, counted
 from coterie.promise.loss import ROW, NeighbourRelation, epsilon_of
-from coterie.publication.ledger.account import Balance, Terms
+from coterie.publication.ledger.account import Balance, Terms, terms_event
 from coterie.publication.ledger.book import (
     Book,
     Entry,
@@ -24,7 +24,6 @@ from coterie.publication.ledger.book import (
     require_whole,
 )
 from coterie.publication.ledger.charge import Charge, Recovered, own, recover, remove
-from coterie.publication.ledger.snapshot import terms_event
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.schema.frame_kind import to_kind
