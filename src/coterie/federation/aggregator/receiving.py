@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
 from pydantic import Field
-from sqlalchemy import Connection, Select, insert, select
+from sqlalchemy import Connection
 
 from coterie.federation.aggregator.home import Aggregator, Fault, require_room, row_bytes
 from coterie.federation.documents.answers import (
@@ -29,7 +29,6 @@ from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage import parties, studies
-from coterie.federation.storage.database import chunks
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
@@ -112,8 +111,9 @@ def manifest(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: s
             unpacked = opened.rows * row_bytes(row.study.asked_of(owner.name))
             require_room(aggregator.folder, max(sum(chunk.size for chunk in opened.chunks), unpacked))
             studies.move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
-        missing = _missing(connection, mine, len(opened.chunks))
-    return {"missing": [] if mine.receipt else missing}
+    chunks = [aggregator.chunk(study, owner.id, number) for number in range(len(opened.chunks))]
+    missing = [] if mine.receipt else [number for number, path in enumerate(chunks) if not path.exists()]
+    return {"missing": missing}
 
 
 def chunk(
@@ -136,9 +136,6 @@ def chunk(
     path = aggregator.chunk(study, owner.id, number)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(path, body)
-    with aggregator.database.writing() as connection:
-        if not connection.execute(_there(mine).where(chunks.c.number == number)).first():
-            connection.execute(insert(chunks).values(study=study, owner=owner.id, number=number))
     return {"number": number}
 
 
@@ -150,8 +147,6 @@ def seal(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) 
     if mine.manifest is None:
         raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
     opened = mine.opened_manifest(row.study)
-    with aggregator.database.reading() as connection:
-        missing = _missing(connection, mine, len(opened.chunks))
     require_collecting(row)
     digest, values = _manifest_digest(mine), {}
     if row.study.sealed:  # the owner's word for the others that this very part is here
@@ -159,15 +154,15 @@ def seal(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) 
         if said.manifest != digest:
             raise FederationError("The delivery is about another manifest.", _ASK)
         values = {"delivery": delivery.text()}
+    missing = []
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
         path = aggregator.chunk(study, owner.id, number)
-        if number not in missing and (not path.exists() or file_sha256(path) != claimed.sha256):
+        if not path.exists() or file_sha256(path) != claimed.sha256:
+            path.unlink(missing_ok=True)
             missing.append(number)
     if missing:
-        raise Fault(
-            409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=sorted(missing)
-        )
+        raise Fault(409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=missing)
     receipt = Receipt(study=study, owner=owner.name, manifest=digest, rows=opened.rows, at=stamp(now()))
     signed = Signed.of(receipt, aggregator.keys)
     with _moving(aggregator, owner, study) as (connection, current, _):
@@ -273,15 +268,6 @@ def _require_open(row: studies.StudyRow) -> None:
 def require_collecting(row: studies.StudyRow) -> None:
     if row.state is not StudyState.COLLECTING:
         raise Conflict(f"The study is {row.state}; it does not collect.", _LOOK)
-
-
-def _there(mine: studies.Contribution) -> Select[int]:
-    return select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
-
-
-def _missing(connection: Connection, mine: studies.Contribution, count: int) -> list[int]:
-    there = set(connection.execute(_there(mine)).scalars())
-    return [number for number in range(count) if number not in there]
 
 
 class RecoveryReport(Document):
