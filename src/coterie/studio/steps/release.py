@@ -271,12 +271,7 @@ def take(project: Opened, number: int, part: str) -> Response:
 def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, CoterieError | None]:
     """The certificate, and what is wrong between it and the bytes that lie there now."""
     try:
-        certificate = Certificate.from_json(Path(entry.certificate).read_bytes())
-    except OSError as error:
-        gone = CertificateError(
-            f"The certificate cannot be read ({error.strerror}).", f"It was written to {entry.certificate}."
-        )
-        return None, gone
+        certificate = Certificate.read(entry.certificate)
     except CoterieError as error:
         return None, error
     try:

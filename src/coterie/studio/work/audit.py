@@ -69,12 +69,7 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
 
 def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) -> Audit:
     schema, path = project.schema(), Path(entry.certificate)
-    try:
-        certificate = Certificate.from_json(path.read_bytes())
-    except OSError as error:
-        raise CertificateError(
-            f"The certificate {path} cannot be read ({error.strerror}).", "Put it back, then try again."
-        ) from None
+    certificate = Certificate.read(path)
     if (
         released_digest(entry.data, entry.table, certificate.release.digest)
         != certificate.release.digest.value
