@@ -17,11 +17,11 @@ from typing import Any
 
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.errors import CertificateError, DataError, ParameterError
+from coterie.errors import DataError, ParameterError
 from coterie.evaluation.evaluation import Evaluation
 from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
-from coterie.promise.signing import check_signature, released_digest
+from coterie.promise.signing import check_signature, require_digest
 from coterie.publication.ledger import Entry, Ledger
 from coterie.publication.publishing import publish_files
 from coterie.publication.severe_audit import kept_reason, recorded, recorded_audits
@@ -180,11 +180,7 @@ def compose_dossier(
     made = file if isinstance(file, Certificate) else Certificate.read(file)
     shown = without_credentials(str(released)) if is_database(released) else beside.name
     digest = made.release.digest
-    if released_digest(str(released), table, digest) != digest.value:
-        raise CertificateError(
-            f"{shown} and its certificate do not belong together: the digests differ.",
-            "Give the certificate of this release with --certificate (certificate=), or the file as it was written.",
-        )
+    require_digest(str(released), table, digest)
     if made.signature is not None:
         check_signature(made, None)
     folder = beside.absolute().parent
