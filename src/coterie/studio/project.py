@@ -19,6 +19,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
+from coterie.methods import get_method
 from coterie.publication.staging import stage_bytes
 from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
 from coterie.schema.document import read_schema
@@ -76,6 +77,17 @@ class Choice(StoredPart):
     def settings(self) -> dict[str, Any]:
         """As `coterie.protect` takes them."""
         return {**self.model_dump(), "epsilon": self.epsilon or None, "delta": self.delta or None}
+
+    @classmethod
+    def sent(cls, form: Sent) -> Choice:
+        """One line of a comparison or of a recommendation. A method takes of the settings what it needs."""
+        recipe = get_method(form.text("method"))
+        return cls(
+            method=recipe.name,
+            epsilon=form.text("epsilon") if recipe.adds_noise else "",
+            k=None if recipe.fixed_k else form.whole("k", "k"),
+            delta=form.text("delta") if recipe.whole_table is not None else "",
+        )
 
 
 class Wish(StoredPart):
@@ -235,6 +247,11 @@ class Project:
     def records(self) -> int:
         assert self.state.loaded is not None
         return self.state.loaded.rows
+
+    @property
+    def choice(self) -> Choice:
+        assert self.state.choice is not None
+        return self.state.choice
 
     def schema(self) -> Schema:
         return _parsed(self.schema_path.read_text(encoding="utf-8"), self.folder)

@@ -112,9 +112,11 @@ def _nested_text(value: Any) -> str:
     return yaml.safe_dump(value, sort_keys=False).removesuffix("\n...\n").strip()
 
 
-Reader, Writer = Callable[[str], Any], Callable[[Any], str]
-# By name: how a field is read and written. One that is empty, or holds what is usual, is not written down.
-_FIELDS: dict[str, tuple[Reader, Writer]] = {
+Fields = Mapping[
+    str, tuple[Callable[[str], Any], Callable[[Any], str]]
+]  # by name: how one is read and written
+# One that is empty, or holds what is usual, is not written down.
+_FIELDS: Fields = {
     **dict.fromkeys(("quantile", "trim", "at_least", "at_most", "least_std", "candidates"), (plain, str)),
     **dict.fromkeys(("weight", "tolerance"), (plain, str)),
     **dict.fromkeys(("about", "shape", "totals"), (_nested, _nested_text)),  # as YAML, for experts
@@ -122,19 +124,19 @@ _FIELDS: dict[str, tuple[Reader, Writer]] = {
     "expected": (expected_of, expected_text),
     "weighted": (lambda text: text == "true", lambda value: str(value).lower()),
 }
-_OF_EQUATIONS: dict[str, tuple[Reader, Writer]] = {
+_OF_EQUATIONS: Fields = {
     **dict.fromkeys(("weight", "tolerance", "guard"), (plain, str)),
     "summary": (str, str),
 }
 _USUAL = {"summary": "mean", "route": "auto"}
 
 
-def _read(form: Sent, fields: Mapping[str, tuple[Reader, Writer]]) -> dict[str, Any]:
+def _read(form: Sent, fields: Fields) -> dict[str, Any]:
     typed = {name: form.text(name) for name in fields}
     return {name: fields[name][0](text) for name, text in typed.items() if text not in ("", _USUAL.get(name))}
 
 
-def _written(entry: Mapping[str, Any], fields: Mapping[str, tuple[Reader, Writer]]) -> dict[str, str]:
+def _written(entry: Mapping[str, Any], fields: Fields) -> dict[str, str]:
     return {name: write(entry[name]) if name in entry else "" for name, (_, write) in fields.items()}
 
 

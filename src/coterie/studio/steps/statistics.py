@@ -73,7 +73,7 @@ def _page(
         problem,
         view="plan",
         desk=desk.state,
-        job=jobs.find(project, "statistics"),
+        job=jobs.latest(project, "statistics").job,
         document=document,
         settings=settings_of(document) | (typed or {}),
         sure=_sure(settings_of(document)),
@@ -92,10 +92,8 @@ def _page(
 
 def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
     """The comparison, while it speaks of this specification."""
-    found = jobs.result(desk.project, "statistics")
-    if found is None or found["found"]["specification"] != desk.specification().digest:
-        return None
-    return dict(found["found"])
+    found = jobs.latest(desk.project, "statistics").found
+    return found if found and found["specification"] == desk.specification().digest else None
 
 
 def _changed(
