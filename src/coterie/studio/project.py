@@ -101,25 +101,28 @@ class Wish(StoredPart):
     unit_size: float | None = None  # rows of an average unit
 
 
-class PastRelease(StoredPart):
+class ReleaseOrder(StoredPart):
+    """What is to be released, where to, and who counts it."""
+
+    choice: Choice
+    data: str  # an absolute path, or a database's address without its password
+    table: str | None = None  # of a database
+    certificate: str
+    internal: str | None = None
+    key: str | None = None
+    ledger: str | None = None  # None: this release is not recorded in a ledger
+    population: str | None = None
+    despite: str = ""  # why it goes on although the audit found a severe risk, or the promise does not hold
+
+
+class PastRelease(ReleaseOrder):
     """What left the house, and what it cost."""
 
-    data: str
-    certificate: str
     at: str
-    choice: Choice
     cost: str
     status: str
     label: str
-    ledger: str | None = None
-    population: str | None = None
     plan: str = ""  # which plan it came from: it is recorded once, however often that is asked for
-    table: str | None = None  # of a database
-    internal: str | None = None
-    key: str | None = None
-    despite: str = (
-        ""  # why it was released although the audit found a severe risk, or the promise does not hold
-    )
 
 
 class SignedReason(StoredPart):

@@ -112,10 +112,8 @@ def _nested_text(value: Any) -> str:
     return yaml.safe_dump(value, sort_keys=False).removesuffix("\n...\n").strip()
 
 
-Fields = Mapping[
-    str, tuple[Callable[[str], Any], Callable[[Any], str]]
-]  # by name: how one is read and written
-# One that is empty, or holds what is usual, is not written down.
+# By name: how a field is read and written. One that is empty, or holds what is usual, is not written down.
+Fields = Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]]
 _FIELDS: Fields = {
     **dict.fromkeys(("quantile", "trim", "at_least", "at_most", "least_std", "candidates"), (plain, str)),
     **dict.fromkeys(("weight", "tolerance"), (plain, str)),

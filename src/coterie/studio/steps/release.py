@@ -284,8 +284,7 @@ def _accounts(entry: PastRelease) -> list[dict[str, Any]]:
     if entry.ledger is None:
         return []
     try:
-        return [
-            account for account in accounts(Path(entry.ledger)) if account["population"] == entry.population
-        ]
+        kept = accounts(Path(entry.ledger))
+        return [account for account in kept if account["population"] == entry.population]
     except CoterieError:  # the ledger was moved: the release page says so where one is chosen
         return []
