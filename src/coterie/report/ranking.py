@@ -14,7 +14,7 @@ from coterie.comparison.results import cell_warnings, promise
 from coterie.errors import ParameterError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
-from coterie.methods.guarantee import Guarantee, Status
+from coterie.methods.guarantee import Guarantee, Status, label_beside_status
 from coterie.promise.posterior import DP
 from coterie.report.charts import RiskPoint, percent
 from coterie.schema.arrays import Floats
@@ -258,7 +258,7 @@ def verdict(
         best_at = "changes the data least" if wanted is None else f"is best for {PURPOSES[wanted][1]}"
         headline = (
             f"{opening}{top.choice}{at} {best_at}{among}: {top.words} ({top.figure}). "
-            f"Its promise is {top.guarantee.status.value}: {_label(top)}."
+            f"Its promise is {top.guarantee.status.value}: {label_beside_status(top.guarantee)}."
         )
     else:
         names = ", ".join(dict.fromkeys(entry.cell.method for entry in entries))
@@ -323,11 +323,6 @@ def _weaker_but_closer(entries: Sequence[Best], top: Best) -> list[str]:
             best = min(closer, key=lambda entry: entry.error)
             said.append(f"{best.choice} changes the data less ({best.figure}), but: {best.guarantee.label}.")
     return said
-
-
-def _label(entry: Best) -> str:
-    """The label, without the status that some labels begin with."""
-    return entry.guarantee.label.removeprefix(f"{entry.guarantee.status.value}; ")
 
 
 def _categories(comparison: Comparison, top: Best) -> list[str]:

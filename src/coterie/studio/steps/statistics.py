@@ -30,7 +30,7 @@ from coterie.studio.desk.listed import listed, settings_of
 from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Running, attached, go, step_page
+from coterie.studio.pages import Opened, Running, attached, go, step_page, told
 from coterie.studio.project import Project
 from coterie.studio.steps import statistics_release
 
@@ -193,7 +193,7 @@ def move(project: Opened, form: Form) -> Response:
             value = round(value / grid) * grid
         desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
     except CoterieError as error:
-        return JSONResponse({"problem": error.located, "advice": error.advice}, 400)
+        return told(error, 400)
     return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
 
 
