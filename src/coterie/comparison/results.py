@@ -16,15 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coterie.chain.noise.secure import SecureSampler
 from coterie.comparison.engine import Block
 from coterie.comparison.grid import Cell
 from coterie.errors import OutputError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
-from coterie.methods.guarantee import Guarantee, settle
-from coterie.promise.posterior import release_warnings
-from coterie.promise.terms import Budget, facts_of
+from coterie.methods.guarantee import Guarantee
+from coterie.promise.terms import Budget, forecast, forecast_warnings
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.table.hidden_files import write_whole
@@ -131,20 +129,16 @@ def table_to_blocks(
 # What each cell of a comparison would promise as a real release: the label to print beside its figures.
 
 
-def cell_warnings(cell: Cell, schema: Schema, records: int, promised: Guarantee) -> tuple[str, ...]:
+def cell_warnings(cell: Cell, schema: Schema, records: int, guarantee: Guarantee) -> tuple[str, ...]:
     """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
     method = get_method(cell.method)
     budget = Budget.of(cell.epsilon, schema, method)
-    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
-    cost = method.cost(cell.epsilon, len(schema.protected))
-    return release_warnings(method, cost, budget.shares, labelled, records, cell.k, promised)
+    return forecast_warnings(schema, method, budget, records, cell.k, guarantee)
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
     """The guarantee of `protect` with these choices and secure noise. (A comparison itself draws seeded noise.)"""
-    method = get_method(cell.method)
-    facts = facts_of(schema, method, cell.epsilon, records, cell.k, SecureSampler(), shuffled=False)
-    return settle(method.promise, facts)
+    return forecast(schema, get_method(cell.method), cell.epsilon, cell.k, records=records)
 
 
 # Finished cells on disk, so that an interrupted comparison goes on where it stopped.

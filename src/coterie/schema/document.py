@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from coterie.errors import CoterieError, SchemaError, nearest
+from coterie.errors import CoterieError, SchemaError, nearest, reading
 from coterie.schema.attributes import Attribute, AttributeType, Schema, Source
 from coterie.schema.domain import as_date, as_timestamp
 from coterie.schema.exact import as_text
@@ -92,14 +92,8 @@ _TOP = ("coterie_schema", "dialect", "unit", "totals", "attributes", "rules", "p
 def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
     """A schema file, or YAML text (then `folder` is where its taxonomies are looked for)."""
     if isinstance(source, Path) or "\n" not in source:
-        try:
+        with reading(f"The schema file {source}", SchemaError):
             text = Path(source).read_text(encoding="utf-8")
-        except OSError as error:
-            raise SchemaError(
-                f"The schema file {source} cannot be read ({error.strerror}).", "Check the path."
-            ) from None
-        except UnicodeDecodeError:
-            raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
         folder = Path(source).resolve().parent
     else:
         text = source
