@@ -49,18 +49,17 @@ class Budget:
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
-        if schema.unit is not None:
-            counting = total * COUNTING
-            whole = cls(total, split(total - counting, weights))
-            whole = replace(whole, rows_per_unit=schema.unit.at_most, counting=counting)
-            return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
         if not method.splits_budget:
             return cls(total, dict.fromkeys(weights, total))
-        whole = cls(total, split(total, weights))
-        return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
-
-    def _with_delta(self, delta: Fraction) -> Budget:
-        return replace(self, delta=delta, rho=Fraction(str(rho_for(float(self.total), float(delta)))))
+        if schema.unit is None:
+            whole = cls(total, split(total, weights))
+        else:
+            counting, most = total * COUNTING, schema.unit.at_most
+            whole = cls(total, split(total - counting, weights), rows_per_unit=most, counting=counting)
+        if delta is None:
+            return whole
+        delta = checked_delta(delta, method, schema)
+        return replace(whole, delta=delta, rho=Fraction(str(rho_for(float(total), float(delta)))))
 
     @property
     def mean(self) -> Fraction:
