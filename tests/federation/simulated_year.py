@@ -27,10 +27,10 @@ from coterie.federation.aggregator.app import make_app
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.documents import wire
+from coterie.federation.owner.approval import note_refusal
 from coterie.federation.owner.client import Client, Suspended, rotate_keys
-from coterie.federation.owner.deciding import note_refusal
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.witness import RolledBack, recover
+from coterie.federation.owner.rollback import RolledBack, recover
 from coterie.federation.storage.parties import GENESIS, entries, owner_by_key
 from coterie.publication.ledger import Ledger
 from coterie.publication.ledger.seals import first_broken

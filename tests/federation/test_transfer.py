@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, signed_as, until
 
-from coterie.federation.documents.answers import Chunk, Manifest, packed, unpacked
+from coterie.federation.documents.chunks import Chunk, packed, unpacked
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed, sha256
 from coterie.federation.documents.wire import LARGEST_CHUNK
 from coterie.federation.errors import FederationError
@@ -156,7 +157,7 @@ def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     table = people(5_000, 3).drop_columns(["patient"])
     from federation_world import ATTRIBUTES
 
-    from coterie.federation.documents.answers import arrow_schema, as_sent
+    from coterie.federation.documents.chunks import arrow_schema, as_sent
     from coterie.federation.documents.study_file import _attribute
     from coterie.schema.attributes import Schema
 

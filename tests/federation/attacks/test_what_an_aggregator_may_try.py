@@ -9,12 +9,12 @@ from federation_world import Look, charged, people
 
 from coterie.federation.aggregator.administration import remove, suspend
 from coterie.federation.aggregator.scheduler import tend
-from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.errors import Conflict, FederationError
+from coterie.federation.owner.approval import note_refusal
 from coterie.federation.owner.contribution import KEY, SECRET, held_studies
-from coterie.federation.owner.deciding import note_refusal
-from coterie.federation.owner.witness import RolledBack, recover
+from coterie.federation.owner.rollback import RolledBack, recover
 from coterie.federation.secrets.keys import Keys
 from coterie.publication.ledger import Ledger
 

@@ -10,7 +10,8 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from coterie.federation.aggregator.home import Aggregator, Fault, require_room, row_bytes
-from coterie.federation.documents.answers import (
+from coterie.federation.documents.certificate import require_no_stronger, verified
+from coterie.federation.documents.messages import (
     Answer,
     Delivery,
     ExchangeStep,
@@ -22,7 +23,6 @@ from coterie.federation.documents.answers import (
     Receipt,
     opened_group_key,
 )
-from coterie.federation.documents.certificate import require_no_stronger, verified
 from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
 from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState
 from coterie.federation.documents.wire import now, stamp
@@ -340,7 +340,7 @@ def give_parcel(
         require_collecting(row)
         if mine.state not in _EXCHANGING:
             raise Conflict(f"A contribution that is {mine.state} exchanges nothing.", _LOOK)
-        parties.keep_parcel(connection, owner.id, signed, parcel)
+        studies.keep_parcel(connection, owner.id, signed, parcel)
     return {"step": step.value, "number": number}
 
 
@@ -350,10 +350,10 @@ def take_parcel(
     """A parcel that the other owner of a blinded study sent."""
     with aggregator.database.reading() as connection:
         row, _ = _blinded_part(connection, owner, study)
-        if step is ExchangeStep.RETURNED and not parties.step_complete(connection, study, owner.id, step):
+        if step is ExchangeStep.RETURNED and not studies.step_complete(connection, study, owner.id, step):
             raise Conflict("Each owner gets what comes back when both have sent theirs.", _LOOK)
         other = parties.owner_by_name(connection, row.study.other(owner.name).owner)
-        text = parties.parcel_text(connection, study, other.id, step, number) if other else None
+        text = studies.parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
         raise Fault(404, "not found", "The other owner has sent no such parcel.")
     return signed_from(text).content()

@@ -18,7 +18,7 @@ from coterie.federation.aggregator.home import Fault
 from coterie.federation.aggregator.receiving import ProgressReport, RecoveryReport
 from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Enrolment, ExchangeStep
+from coterie.federation.documents.messages import Enrolment, ExchangeStep
 from coterie.federation.documents.signed import Signed, parsed, validated
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.parties import enrol, invited

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 
+from coterie.federation.aggregator.assembly import assemble, disagreement, shuffle_key, wrong_content
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.joining import assemble, disagreement, shuffle_key, wrong_content
 from coterie.federation.documents.states import LEFT, ContributionState, StudyState, is_final
 from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import Conflict

@@ -216,7 +216,7 @@ def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dic
                     "attention": row.attention,
                     "contribution": contribution.state.value,
                     "contribution_reason": contribution.reason,
-                    "parcels": parties.parcels_there(connection, row.id) if row.study.blinded else None,
+                    "parcels": studies.parcels_there(connection, row.id) if row.study.blinded else None,
                     "group_key": json.loads(row.group_key) if row.group_key else None,
                     "opening": _deliveries(connection, row) if row.opening else None,
                     "part_key": contribution.part_key is not None,

@@ -18,8 +18,8 @@ from coterie.federation.aggregator.administration import metrics
 from coterie.federation.aggregator.connections import READER, introduce
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
-from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
 from coterie.federation.storage import parties, studies

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, LedgerError
-from coterie.federation.documents.answers import Answer, Delivery, GroupKey, SealedKey
 from coterie.federation.documents.certificate import part_guarantee, part_promise
+from coterie.federation.documents.messages import Answer, Delivery, GroupKey, SealedKey
 from coterie.federation.documents.signed import Signed, signed_from, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp

@@ -22,7 +22,7 @@ from coterie.errors import CoterieError
 from coterie.federation.documents.signed import validated
 from coterie.federation.documents.wire import PAGE_HEADERS
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
+from coterie.federation.owner.approval import note_approval, note_refusal, shown_study
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import OwnerSource
 

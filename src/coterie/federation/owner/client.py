@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import httpx
 
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import NewKeys, Succession
+from coterie.federation.documents.messages import NewKeys, Succession
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
     Conflict,

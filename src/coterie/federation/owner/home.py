@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import reading
-from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import moment, now, stamp

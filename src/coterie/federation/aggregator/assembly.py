@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator, require_room, row_bytes
 from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
-from coterie.federation.documents.answers import Answer, arrow_schema
 from coterie.federation.documents.certificate import certify, require_own
+from coterie.federation.documents.chunks import arrow_schema
+from coterie.federation.documents.messages import Answer
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
