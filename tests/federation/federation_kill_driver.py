@@ -27,8 +27,7 @@ import uvicorn.protocols.http.auto  # noqa: F401
 import yaml
 from federation_world import ATTRIBUTES, World, possible
 
-from coterie.federation.aggregator import assembly, receiving
-from coterie.federation.aggregator import scheduler as tending
+from coterie.federation.aggregator import assembly, receiving, scheduler
 from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import chunks
 from coterie.federation.owner import agent as agent_module
@@ -70,7 +69,7 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "give_parcel"),
     (studies, "keep_parcel"),
     (studies, "move_study"),
-    (tending, "_move"),
+    (scheduler, "_move"),
     (studies, "forget_secrets_of_ended"),
     (assembly, "_write"),
     (assembly, "certify"),

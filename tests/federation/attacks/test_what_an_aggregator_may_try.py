@@ -8,7 +8,7 @@ import pytest
 from federation_world import Look, charged, people
 
 from coterie.federation.aggregator.administration import remove, suspend
-from coterie.federation.aggregator.scheduler import tend
+from coterie.federation.aggregator.scheduler import advance_studies
 from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.errors import Conflict, FederationError
@@ -107,7 +107,7 @@ def test_who_is_removed_or_suspended_does_not_burn_the_others(shared: Any) -> No
         suspend(connection, homes[0].owner, suspended=True)
     look(shared, homes[1])
     for _ in range(3):
-        tend(shared.aggregator)
+        advance_studies(shared.aggregator)
     look(shared, homes[1])
     assert not charged(homes[1])
     with shared.aggregator.database.writing() as connection:

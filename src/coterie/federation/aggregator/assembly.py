@@ -13,7 +13,7 @@ import hmac
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -109,31 +109,29 @@ class _Stream:
     """The unread rows of one owner; where people are matched, ascending in pseudonyms."""
 
     source: Part
-    rows: pa.Table | None = None
+    rows: pa.Table = field(default_factory=lambda: pa.table({}))
 
     def fill(self) -> bool:
         """False when nothing is left."""
-        while self.rows is None or self.rows.num_rows == 0:
-            self.rows = next(self.source, None)
-            if self.rows is None:
+        while self.rows.num_rows == 0:
+            found = next(self.source, None)
+            if found is None:
                 return False
+            self.rows = found
         return True
 
     @property
     def last(self) -> bytes:
-        assert self.rows is not None
         return bytes(self.rows.column(COLUMN)[-1].as_py())
 
     def up_to(self, bound: bytes) -> pa.Table:
         """Take the rows with pseudonyms up to `bound`."""
-        assert self.rows is not None
         names = self.rows.column(COLUMN)
         end = bisect.bisect_right(range(len(names)), bound, key=lambda place: names[place].as_py())
         return self.first(end)
 
     def first(self, count: int) -> pa.Table:
         """Take so many rows."""
-        assert self.rows is not None
         taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return taken
 
@@ -164,7 +162,7 @@ def side_by_side(parts: Sequence[Part], schema: pa.Schema) -> Part:
     """
     streams = [_Stream(part) for part in parts]
     while all(stream.fill() for stream in streams):
-        count = min(stream.rows.num_rows for stream in streams if stream.rows is not None)
+        count = min(stream.rows.num_rows for stream in streams)
         columns: dict[str, pa.ChunkedArray] = {}
         for stream in streams:
             rows = stream.first(count)

@@ -27,11 +27,11 @@ _MOVING = frozenset({_S.PUBLISHED, _S.COLLECTING, _S.ASSEMBLING})
 log = logging.getLogger("coterie.aggregator")
 
 
-def tend(aggregator: Aggregator) -> int:
+def advance_studies(aggregator: Aggregator) -> int:
     """One round over all studies; how many were moved."""
     with aggregator.database.reading() as connection:
         rows = studies.all_studies(connection, _MOVING)
-    moved = sum(_tend(aggregator, row.id) for row in rows if not _rests(row))
+    moved = sum(_advance(aggregator, row.id) for row in rows if not _rests(row))
     _forget(aggregator)
     return moved
 
@@ -52,7 +52,7 @@ def _forget(aggregator: Aggregator) -> None:
     aggregator.database.scrub()
 
 
-def _tend(aggregator: Aggregator, study: str) -> bool:
+def _advance(aggregator: Aggregator, study: str) -> bool:
     with aggregator.database.reading() as connection:
         row = studies.known_study(connection, study)
         parts = studies.contributions_of(connection, study)

@@ -171,24 +171,24 @@ class Authentication:
         return allowed
 
 
-# The long poll of owners: what is wanted of each, and the bell that wakes them when a contribution or a study moved.
+# The long poll of owners: what is wanted of each, and who is woken when a contribution or a study has changed.
 
 
-class Bell:
+class Wakeups:
     """With hundreds of owners, waking all of them at every chunk of one would be most of the work."""
 
     def __init__(self) -> None:
         self._events: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
 
-    def ring(self, owner: int) -> None:
+    def wake(self, owner: int) -> None:
         self._events.pop(owner, asyncio.Event()).set()
 
-    def ring_all(self) -> None:
+    def wake_all(self) -> None:
         for owner in list(self._events):
-            self.ring(owner)
+            self.wake(owner)
 
-    async def heard(self, owner: int, seconds: float) -> None:
-        """Return at the next ring for this owner, or after so many seconds."""
+    async def wait(self, owner: int, seconds: float) -> None:
+        """Until somebody wakes this owner, or for so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._events[owner].wait(), seconds)
 
@@ -204,8 +204,8 @@ def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dic
     found = []
     with aggregator.database.reading() as connection:
         for contribution in studies.contributions_by(connection, owner.id):
-            row = studies.study_row(connection, contribution.study)
-            if row is None or row.state is StudyState.DRAFT:
+            row = studies.known_study(connection, contribution.study)
+            if row.state is StudyState.DRAFT:
                 continue
             found.append(
                 {
@@ -224,17 +224,15 @@ def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dic
                     "release": row.release,
                 }
             )
+        head, line = parties.diary_head(connection), parties.diary_line(connection, seen)
     content = {"owner": owner.name, "studies": found}
-    # What may change at any time without anything to do is no part of the version.
-    with aggregator.database.reading() as connection:
-        beside = {
-            "witness": owner.witness,
-            "diary": aggregator.keys.witness_mark(*parties.diary_head(connection)),
-            "seen": aggregator.keys.witness_mark(*line)
-            if (line := parties.diary_line(connection, seen))
-            else None,
-            "tls_next": aggregator.next_tls,
-        }
+    # What may change without anything to do is no part of the version.
+    beside = {
+        "witness": owner.witness,
+        "diary": aggregator.keys.witness_mark(*head),
+        "seen": aggregator.keys.witness_mark(*line) if line else None,
+        "tls_next": aggregator.next_tls,
+    }
     return {"version": sha256(canonical(content))[:32], **content, **beside}
 
 
@@ -248,8 +246,8 @@ class Service:
     def __init__(self, aggregator: Aggregator) -> None:
         self.aggregator = aggregator
         self.authentication = Authentication(aggregator)
-        self.bell = Bell()
-        self.stirred = asyncio.Event()  # an owner did something by which a study may move on
+        self.wakeups = Wakeups()
+        self.due = asyncio.Event()  # an owner did something by which a study may advance
 
     def asked(self, request: Request, limit: int) -> SignedRequest:
         """The request without its body, which may not be longer than `limit`. `digest` is empty if it is not told."""
@@ -322,20 +320,20 @@ class Service:
         do: Callable[..., Any],
         *parts: Any,
         rare: bool = False,
-        stirs: bool = False,
+        advances: bool = False,
     ) -> Response:
-        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending.
+        """Something that an owner does: signed, by its one active process. The scheduler advances the study.
 
-        `rare`: it writes into the diary whenever it is asked for. `stirs`: a study may move on by it.
+        `rare`: it writes into the diary whenever it is asked for. `advances`: a study may advance by it.
         """
         owner, content = await self.speaker(request, limit, acting=True)
         if rare and not self.authentication.may_note(f"{do.__name__} of {owner.name}"):
             raise Fault(429, "busy", "This owner does that too often.", "Try again tomorrow.")
         await self.remember(request, owner)
         result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
-        self.bell.ring(owner.id)
-        if stirs:
-            self.stirred.set()
+        self.wakeups.wake(owner.id)
+        if advances:
+            self.due.set()
         return self.answer(request, result)
 
     def answer(self, request: Request, content: Any, status: int = 200) -> Response:

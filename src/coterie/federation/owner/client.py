@@ -141,7 +141,7 @@ class Client(AbstractContextManager["Client", None]):
     ) -> tuple[int, bytes, httpx.Headers]:
         """One request and its answer, which may not be longer than any that we know."""
         with (
-            _told(),
+            _transport_errors(),
             self._http.stream(method, target, content=body, headers=headers, timeout=timeout) as response,
         ):
             parts, size = [], 0
@@ -188,7 +188,7 @@ class Client(AbstractContextManager["Client", None]):
     def download(self, target: str) -> Iterator[Iterator[bytes]]:
         """A body of any length. Not signed: the caller compares its hash with one that was."""
         headers = self.signed_headers("GET", target, b"")
-        with _told(), self._http.stream("GET", target, headers=headers) as response:
+        with _transport_errors(), self._http.stream("GET", target, headers=headers) as response:
             if response.status_code != 200:
                 response.read()
                 self._opened(response.status_code, response.content, response.headers, headers[wire.NONCE])
@@ -264,7 +264,7 @@ def _raise(status: int, content: dict[str, Any]) -> NoReturn:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _transport_errors() -> Iterator[None]:
     """What httpx met: no trust (stop) or no connection (try again)."""
     try:
         yield

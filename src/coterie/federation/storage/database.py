@@ -166,7 +166,7 @@ class Database:
             _for_sqlite(engine)
         database = cls(engine, url)
         try:
-            with _full_told():
+            with _disk_full_as_oserror():
                 database._migrate()
         except OperationalError as error:
             if engine.dialect.name == "sqlite" and _no_room(Path(engine.url.database or "")):
@@ -179,7 +179,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        with _full_told(), self.engine.connect() as connection, connection.begin():
+        with _disk_full_as_oserror(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -193,7 +193,7 @@ class Database:
     def noting(self) -> Iterator[sa.Connection]:
         """A small write that nobody waits for, such as a nonce: it does not wake anyone."""
         with (
-            _full_told(),
+            _disk_full_as_oserror(),
             self.engine.connect().execution_options(coterie_writes=True) as connection,
             connection.begin(),
         ):
@@ -301,7 +301,7 @@ VERSION = max(_ADDED)
 
 
 @contextmanager
-def _full_told() -> Iterator[None]:
+def _disk_full_as_oserror() -> Iterator[None]:
     """A full disk is the same trouble whoever met it: a file or the database."""
     try:
         yield

@@ -75,7 +75,7 @@ class Storage:
             except OutputError as error:
                 if not path.exists():  # else somebody made it in this very moment
                     raise LedgerError(error.problem, error.advice) from None
-        with _told(path), closing(_connect(path, "rw")) as connection:
+        with _sqlite_errors(path), closing(_connect(path, "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             blank = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
             if blank and _pragma(connection, "application_id") == 0:
@@ -96,7 +96,7 @@ class Storage:
         _refuse_directory(path)
         if not path.exists():
             raise _missing(path)
-        with _told(path):
+        with _sqlite_errors(path):
             connection = _connect(path, "rw")
             try:
                 _refuse_stranger(path, connection)
@@ -120,7 +120,7 @@ class Storage:
         another process changed the file. Any other connection that commits is counted by SQLite, and whoever
         writes past SQLite moves the time of the file: after either, all of it is read again.
         """
-        with _told(self.path), self._one_view():
+        with _sqlite_errors(self.path), self._one_view():
             version, times = _pragma(self._connection, "data_version"), _times(self.path)
             book, self._known = self._known, None  # known again once the rest is found sound, too
             if book is None or (version, times) != (self._version, self._times):
@@ -182,7 +182,7 @@ class Storage:
     @contextmanager
     def transaction(self) -> Iterator[Book]:
         """The only way to write. IMMEDIATE: what is read in it cannot change before it commits."""
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self.book()
@@ -279,7 +279,7 @@ def _read_only(path: Path) -> LedgerError:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _sqlite_errors(path: Path) -> Iterator[None]:
     """Say what SQLite met in the words of the steward."""
     try:
         yield
