@@ -27,7 +27,7 @@ from coterie.table.hidden_files import (
     sweep,
 )
 
-_BLOCK = 1 << 20  # small writes wait for company
+_BLOCK = 1 << 20  # smaller writes are collected first
 _WAITING = 4  # blocks that may wait for the disk
 _PUSHED = 32 << 20  # bytes after which the system is asked to begin writing to the disk
 

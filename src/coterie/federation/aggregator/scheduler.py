@@ -1,4 +1,4 @@
-"""Moves studies on: from the answers to the collection, from the last delivery to the release, or to an end.
+"""Advances studies: from the answers to the collection, from the last delivery to the release, or to an end.
 
 Called again and again; each call looks at the whole state and does what is due, so a crash loses nothing."""
 
@@ -65,7 +65,7 @@ def _advance(aggregator: Aggregator, study: str) -> bool:
             assemble(aggregator, row, parts)
             moved = True
     except Conflict:
-        return True  # an owner was quicker: look again
+        return True  # an owner changed it meanwhile: look again
     except (OSError, OperationalError) as error:
         # A full disk or a database that is away: the world outside, which may mend by itself at any time.
         full = isinstance(error, OSError) and error.errno in NO_ROOM

@@ -1,4 +1,4 @@
-"""What the routes share: who speaks, limited bodies, signed answers, and the long poll that tells owners what is wanted."""
+"""What the routes share: authentication, limited bodies, signed answers, and the long poll of owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coterie.federation.documents.states import StudyState
 from coterie.federation.secrets.keys import fingerprint, verify
 from coterie.federation.storage import parties, studies
 
-# Who speaks? Every request is signed; what is wrong with it is told to nobody but the diary.
+# Authentication: every request is signed. What is wrong with one is written in the diary, and not told to the sender.
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
@@ -86,7 +86,7 @@ def require_length(headers: Mapping[str, str], limit: int) -> None:
 
 
 class Authentication:
-    """Knows the owners, their nonces and their processes."""
+    """Checks signatures, nonces and which process of an owner is active."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self.aggregator = aggregator
@@ -298,7 +298,7 @@ class Service:
             reading[owner] -= 1
 
     async def look(self, request: Request, do: Callable[..., Any], *parts: Any) -> Any:
-        """Something that an owner asks for, whichever of its processes."""
+        """A question of an owner, from any of its processes."""
         owner, _ = await self.speaker(request, 0, acting=False)
         return await run_in_threadpool(do, self.aggregator, owner, *parts)
 

@@ -82,14 +82,14 @@ class Answer(OfOwner):
 
     @property
     def told(self) -> str | None:
-        """Why not, with the figures: what the administrator and the board are told."""
+        """Why not, with the figures, as the administrator and the status page show it."""
         # Canonical form sorts names; people read what was asked first.
         shown = ", ".join(f"{name} {self.figures[name]}" for name in get_args(Figure) if name in self.figures)
         return f"{self.reason} ({shown})" if self.reason is not None and shown else self.reason
 
 
 class Succession(Document):
-    """The aggregator's new key, in the hand of the old one. Who had pinned the old one pins the new."""
+    """The aggregator's new key, signed with the old one. Owners who pinned the old one pin the new one."""
 
     kind = "succession"
     coterie_succession: Literal[1] = 1
@@ -99,7 +99,7 @@ class Succession(Document):
 
 
 class NewKeys(Document):
-    """An owner's new keys, in the hand of the new one; the request that brings them is signed with the old."""
+    """An owner's new keys, signed with the new one. The request that brings them is signed with the old one."""
 
     kind = "new keys"
     coterie_new_keys: Literal[1] = 1
@@ -161,7 +161,7 @@ class Manifest(OfOwner):
 
 
 class Delivery(OfOwner):
-    """An owner says that its sealed part is with the aggregator. The others see it before they give their keys."""
+    """An owner states that its sealed part is with the aggregator. The others see it before they give their keys."""
 
     kind = "delivery"
     coterie_delivery: Literal[1] = 1

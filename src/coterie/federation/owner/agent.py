@@ -149,7 +149,7 @@ class Agent:
                 self._give_back(study)
 
     def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
-        """True if the aggregator took it. Said once: one that does not hear must not make us speak without end."""
+        """True if the aggregator accepted it. Sent once: one that it rejects must not be sent without end."""
         study = wanted["id"]
         if study in self._refused:
             return False
@@ -175,7 +175,7 @@ class Agent:
             return self.home
 
     def _done(self, told: list[dict[str, Any]]) -> bool:
-        """All that we are told of has ended, and every copy is here. (What is closed we are not told again.)"""
+        """All studies in the answer have ended, and every copy is here. (Closed studies are not in it.)"""
         copied = partial(contribution.copied, self.home)
         return bool(self.home.journal.seen()) and all(
             not STUDY[_S(wanted["state"])] and (wanted["state"] != _S.RELEASED or copied(wanted["id"]))

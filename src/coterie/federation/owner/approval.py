@@ -1,4 +1,4 @@
-"""A person's word on a study, by command or on the approval page: is there still something to decide, would it work out?
+"""A person's decision about a study, by command or on the approval page. Is it still open, and would an approval succeed?
 
 The running process refuses for good what does not fit, which may end the study for everybody. A person who mistyped a
 file name should hear of it first, while nothing has been said to the aggregator.

@@ -1,4 +1,4 @@
-"""The line to the aggregator: outward only, pinned TLS, every request signed, every answer's signature checked."""
+"""The connection to the aggregator: outward only, pinned TLS, every request signed, every answer's signature checked."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class AnswerFault(FederationError):
 
 
 class Client(AbstractContextManager["Client", None]):
-    """One owner speaking to one aggregator. `session` names the running process; without it one can only look.
+    """One owner's connection to one aggregator. `session` names the running process; without it one can only read.
 
-    `shown` is this owner's own TLS certificate, for aggregators that demand one. `succeeded` hears of the
-    keys that followed the pinned one, each signed by the one before.
+    `shown` is this owner's own TLS certificate, for aggregators that demand one. `succeeded` is called with the
+    keys that followed the pinned one, each signed with the one before.
     """
 
     def __init__(
@@ -265,7 +265,7 @@ def _raise(status: int, content: dict[str, Any]) -> NoReturn:
 
 @contextmanager
 def _transport_errors() -> Iterator[None]:
-    """What httpx met: no trust (stop) or no connection (try again)."""
+    """The errors of httpx: no trust (stop) or no connection (try again)."""
     try:
         yield
     except httpx.TransportError as error:
@@ -304,7 +304,7 @@ def _is_trust(error: BaseException | None) -> bool:
     return False
 
 
-# New keys for an owner: made here, told to the aggregator by the old ones, and put in their place.
+# New keys for an owner: made here, sent to the aggregator under the old ones, and put in their place.
 
 
 def rotate_keys(home: OwnerHome, connect: Callable[[Keys], Client]) -> Keys:

@@ -83,7 +83,7 @@ def _by_name(content: object) -> object:
 
 
 class Limit(Document):
-    """So many in so many days: even yes and no are answers."""
+    """At most so many in so many days, because even yes and no tell something about the data."""
 
     most: Annotated[int, Field(ge=1, le=100_000)]
     days: Annotated[int, Field(ge=1, le=3660)]

@@ -302,7 +302,7 @@ VERSION = max(_ADDED)
 
 @contextmanager
 def _disk_full_as_oserror() -> Iterator[None]:
-    """A full disk is the same trouble whoever met it: a file or the database."""
+    """A full disk as OSError, whether a file or the database met it."""
     try:
         yield
     except OperationalError as error:

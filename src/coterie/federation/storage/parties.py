@@ -1,4 +1,4 @@
-"""Who may speak: invitations, owners, their processes, the nonces they used, and the tokens of readers."""
+"""Who may send requests: invitations, owners, their processes, nonces and tokens; and the aggregator's diary."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def _read_only(path: Path) -> LedgerError:
 
 @contextmanager
 def _sqlite_errors(path: Path) -> Iterator[None]:
-    """Say what SQLite met in the words of the steward."""
+    """SQLite's errors as sentences for the steward."""
     try:
         yield
     except sqlite3.ProgrammingError:
