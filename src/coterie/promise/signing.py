@@ -155,6 +155,16 @@ def _load(path: Path, *, private: bool) -> object:
 # Does this release have the bytes that a certificate speaks of?
 
 
+def require_digest(released: str, table: str | None, digest: Digest) -> None:
+    """Refuse a release whose bytes are not those that were certified."""
+    if released_digest(released, table, digest) != digest.value:
+        raise CertificateError(
+            "The release and the certificate do not belong together: the digests differ. Perhaps the data were "
+            "changed since they were certified.",
+            "Give the file as it was written, and its own certificate.",
+        )
+
+
 def released_digest(released: str, table: str | None, digest: Digest) -> str:
     """The digest of a file or table, computed the way the certificate says."""
     if digest.over == "canonical table":

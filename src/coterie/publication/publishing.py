@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,7 @@ Make = Callable[[], Any]  # a Release, or another Promise with rows
 Stage = Callable[[Any, "Destination", Path | str | None], Staged]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Destination:
     """Where everything goes, and what must not be overwritten on the way."""
 
@@ -182,11 +183,16 @@ class Destination:
     inputs: tuple[Any, ...] = ()
     force: bool = False
 
-    @property
+    @cached_property
+    def in_database(self) -> bool:
+        """Whether the data go to an address: of a database, or of an object store."""
+        return is_database(self.data)
+
+    @cached_property
     def certificate_path(self) -> Path:
         if self.certificate is not None:
             return self.certificate
-        if is_database(self.data):
+        if self.in_database:
             where = "an object store" if self.parts else "a database"
             raise ParameterError(
                 f"A release into {where} needs a place for its certificate.", "Give --certificate FILE."
@@ -196,24 +202,24 @@ class Destination:
     @property
     def shown(self) -> str:
         """For people and ledgers: no credentials."""
-        if is_database(self.data):
+        if self.in_database:
             return without_credentials(self.data) + (f" table '{self.table}'" if self.table else "")
         return str(Path(self.data).absolute())
 
     @property
     def files(self) -> list[Path]:
         """All files, in the order in which they become visible: the data last, never without their certificate."""
-        return self.small_files if is_database(self.data) else [*self.small_files, Path(self.data)]
+        return self.small_files if self.in_database else [*self.small_files, Path(self.data)]
 
     @property
     def place(self) -> Path | str:
         """Of the data: a path, or an address."""
-        return self.data if is_database(self.data) else Path(self.data)
+        return self.data if self.in_database else Path(self.data)
 
     @property
     def hidden(self) -> list[Path | str]:
         """Everything that is staged under a hidden name; a table of a database has a name of its own there."""
-        return [*self.small_files, *([] if is_database(self.data) and not self.parts else [self.place])]
+        return [*self.small_files, *([] if self.in_database and not self.parts else [self.place])]
 
     @property
     def small_files(self) -> list[Path]:
@@ -222,10 +228,11 @@ class Destination:
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
+        files = self.files
         try:
-            resolved = [path.resolve() for path in self.files]
-            taken = [path for path in self.files if path.exists() and not self.force]
-            homeless = [path for path in self.files if not path.parent.is_dir()]
+            resolved = [path.resolve() for path in files]
+            taken = [path for path in files if path.exists() and not self.force]
+            homeless = [path for path in files if not path.parent.is_dir()]
         except (OSError, RuntimeError):  # a name too long, a link that leads to itself
             raise OutputError("An output's name cannot be used here.", "Choose another name.") from None
         if len(set(resolved)) < len(resolved):
@@ -236,9 +243,9 @@ class Destination:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
         if self.measurements is not None:
             require_writer(self.measurements)
-        if not is_database(self.data) and not self.parts:
+        if not self.in_database and not self.parts:
             require_writer(Path(self.data), streamed=self.streamed, schema=self.schema)
-        for path in self.files:
+        for path in files:
             refuse_overwriting(path, self.inputs)
         if self.key is not None:
             load_private_key(self.key)
@@ -287,7 +294,7 @@ def publish_charged(
     if ledger.finished(purpose):
         return _written(destination)
     pending = ledger.pending(purpose.population, purpose.target)
-    if pending is not None and is_database(destination.data):
+    if pending is not None and destination.in_database:
         if pending.purpose.fingerprint != purpose.fingerprint:
             raise LedgerError(
                 f"Release {pending.release} ({pending.purpose.method}) is charged and waits for its place as "

@@ -15,7 +15,7 @@ from coterie.federation.documents.signed import signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import fingerprint
 from coterie.promise.certificate import Certificate, Digest
-from coterie.promise.signing import check_signature, released_digest, require_signer
+from coterie.promise.signing import check_signature, require_digest, require_signer
 from coterie.schema.frame_kind import to_kind
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 
@@ -106,11 +106,7 @@ def verify(
     found, signer, digest = read_any(path)
     if key is not None:
         require_signer(signer, str(key))
-    if released_digest(str(released), table, digest) != digest.value:
-        raise CertificateError(
-            "The release and the certificate do not belong together: the digests differ.",
-            "The file was changed after it was certified, or this is another release's certificate.",
-        )
+    require_digest(str(released), table, digest)
     return Verification(found, signer, key is not None, superseded(found))
 
 
