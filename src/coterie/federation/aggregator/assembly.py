@@ -179,15 +179,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     accepted = [delivered[entry.owner] for entry in study.roster if entry.owner in delivered]
     columns = [a for a in study.attributes if any(a in study.asked_of(part.name) for part in accepted)]
     schema = arrow_schema(columns, pseudonymous=False)
-    counts = [part.opened_manifest(study).rows for part in accepted]
-    streams = [_chunks(aggregator, study, part) for part in accepted]
-    if study.matched:
-        rows = joined(streams, schema)
-    elif study.vertical:
-        rows = side_by_side(streams, schema)
-    else:
-        rows = chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
-    most = min(counts) if study.vertical else sum(counts)
+    rows, most = _together(aggregator, study, accepted, schema)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
     shutil.rmtree(workspace, ignore_errors=True)
@@ -225,6 +217,19 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             raise
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _together(
+    aggregator: Aggregator, study: Study, accepted: Sequence[Contribution], schema: pa.Schema
+) -> tuple[Part, int]:
+    """The rows of all parts, put together as the study says, and how many there can be."""
+    counts = [part.opened_manifest(study).rows for part in accepted]
+    streams = [_chunks(aggregator, study, part) for part in accepted]
+    if study.matched:
+        return joined(streams, schema), min(counts)
+    if study.vertical:
+        return side_by_side(streams, schema), min(counts)
+    return chain.from_iterable(streams), sum(counts)  # D' = D'_1 ∪ … ∪ D'_m
 
 
 def require_same_release(there: Path, digest: str) -> None:
