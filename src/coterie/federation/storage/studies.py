@@ -318,12 +318,7 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
         raise Conflict(
             "The parcels of one step differ about how many they are.", "Send the first ones again."
         )
-    values = {
-        "study": parcel.study,
-        "step": parcel.step.value,
-        "number": parcel.number,
-        "count": parcel.count,
-    }
+    values = parcel.model_dump(mode="json", include={"study", "step", "number", "count"})
     connection.execute(insert(parcels).values(owner=owner, signed=signed.text(), **values))
     if step_complete(connection, parcel.study, owner, parcel.step):
         note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
@@ -351,12 +346,7 @@ def parcels_there(connection: Connection, study: str) -> dict[str, dict[str, dic
     """owner → step → how many are here, of how many."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     query = (
-        select(
-            owners.c.name,
-            parcels.c.step,
-            func.count().label("there"),
-            func.max(parcels.c.count).label("count"),
-        )
+        select(owners.c.name, parcels.c.step, func.count(), func.max(parcels.c.count))
         .join(owners, owners.c.id == parcels.c.owner)
         .where(parcels.c.study == study)
         .group_by(owners.c.name, parcels.c.step)
