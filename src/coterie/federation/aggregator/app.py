@@ -83,7 +83,7 @@ def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
 
 
 def _fault_of(error: Exception, complaints: Complaints) -> Fault:
-    """What an owner is told. What is wrong with this machine is said in its log."""
+    """The answer to an owner. Faults of this machine are described in its log only."""
     match error:
         case Fault():
             return error
@@ -158,7 +158,7 @@ def serve(
     `client_ca`: also demand a TLS certificate of every caller (mutual TLS).
     """
     if client_ca is not None:
-        tls.authority_context(client_ca)  # says what is wrong with the file, before uvicorn meets it
+        tls.authority_context(client_ca)  # its error names the file; uvicorn's would not
     config = uvicorn.Config(
         make_app(aggregator, webhook),
         ssl_keyfile=str(aggregator.folder / tls.KEY),

@@ -23,7 +23,7 @@ from coterie.federation.documents.signed import Signed, parsed, validated
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.parties import enrol, invited
 
-# What the routes tell OpenAPI: bodies are read by hand (their bytes are signed), so they are described by hand.
+# What OpenAPI says of the routes. Bodies are read as bytes, because these are signed, so they are described here.
 
 _HEADERS = {
     wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-3",

@@ -88,7 +88,7 @@ def _advance(aggregator: Aggregator, study: str) -> bool:
 
 
 def _rests(row: studies.StudyRow) -> bool:
-    """After a fault, longer each time; and until somebody has looked, once it was tried often enough."""
+    """Paused after a fault, longer each time; after the last attempt, until an administrator retries it."""
     pause = timedelta(seconds=_FIRST_PAUSE_SECONDS * 2 ** (row.faults - 1))
     return row.attention is not None or (row.faults > 0 and now() < moment(row.changed) + pause)
 
@@ -148,7 +148,7 @@ def _collect(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.
     goes_on = overdue and study.at_deadline == "go on with the minimum" and accepted >= study.minimum
     if too_few:
         return _move(aggregator, row, _S.FAILED, reason=too_few)
-    # Whoever is turned away could not give its key: the others would open theirs for nothing.
+    # A suspended owner could not give its key, and the others would open theirs for nothing.
     away = [part for part in parts if part.state is _C.DELIVERED and part.suspended]
     if study.sealed and away and not overdue:
         return False

@@ -32,7 +32,7 @@ _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
 _AUDITED = ((60, 60), (1_000, 24 * 3600))
 _BODIES_AT_ONCE = 4  # of one owner, or of all that only claim to be one; an honest one sends them one by one
 _BODY_SECONDS = 120.0  # for 8 MiB at most
-NO_DETAIL = "The request is not accepted."  # whoever guesses must not learn which part was wrong
+NO_DETAIL = "The request is not accepted."  # a guess must not reveal which part was wrong
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Authentication:
         self._audited: dict[tuple[str, int], tuple[int, int]] = {}
 
     def require_known(self, asked: SignedRequest) -> None:
-        """For owners of older versions, who do not send the hash of a body: only whoever has joined may send one."""
+        """For owners of older versions, who do not send the hash of a body: only owners who have joined may send one."""
         try:
             self._known(asked.headers.get(wire.KEY, ""))
         except Fault:
@@ -188,7 +188,7 @@ class Wakeups:
             self.wake(owner)
 
     async def wait(self, owner: int, seconds: float) -> None:
-        """Until somebody wakes this owner, or for so many seconds."""
+        """Until this owner is woken, or for so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._events[owner].wait(), seconds)
 
@@ -250,7 +250,7 @@ class Service:
         self.due = asyncio.Event()  # an owner did something by which a study may advance
 
     def asked(self, request: Request, limit: int) -> SignedRequest:
-        """The request without its body, which may not be longer than `limit`. `digest` is empty if it is not told."""
+        """The request without its body, which may not be longer than `limit`. `digest` is empty if the header is missing."""
         require_version(request.headers)
         require_length(request.headers, limit)
         query = request.scope.get("query_string", b"")
@@ -259,7 +259,7 @@ class Service:
         return SignedRequest(request.method, raw.decode("ascii", "replace"), request.headers, digest)
 
     async def enrolling(self, request: Request, limit: int) -> tuple[str, bytes]:
-        """The key that signs, of somebody who is not known yet, and a short body."""
+        """The key that signs a request of somebody who is not an owner yet, and its short body."""
         asked = self.asked(request, limit)
         content = await body(request, limit)
         asked = replace(asked, digest=sha256(content))

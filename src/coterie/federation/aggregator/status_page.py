@@ -121,7 +121,7 @@ async def study_page(
 
 @router.get("/health")
 async def health(service: Serving) -> Response:
-    """For whoever restarts what has stopped: 200 while the database answers and there is room to write."""
+    """For a supervisor: 200 while the database answers and there is room to write."""
     ok = await run_in_threadpool(_healthy, service)
     return Response("ok\n" if ok else "storage\n", 200 if ok else 503, media_type="text/plain")
 

@@ -43,7 +43,7 @@ _ATTEMPTS = 5  # to be accepted, before this owner takes it for an answer
 
 
 class Agent:
-    """`say` hears what happens: an event, the study, a sentence. `waiting` names the studies that a person has to decide."""
+    """`say` is called with an event, the study and a sentence. `waiting` names the studies that a person has to decide."""
 
     def __init__(self, home: OwnerHome, client: Client, say: Say, *, unattended: bool = False) -> None:
         self.home = home

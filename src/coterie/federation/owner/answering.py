@@ -30,7 +30,7 @@ from coterie.schema.exact import as_text
 from coterie.table.checked import check
 from coterie.table.reading import read_table
 
-# The owner's own table, read and looked at before anything is reserved. What is wrong with it is told here only.
+# The owner's own table, read and checked before anything is reserved. Its faults are reported on this machine only.
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
 
 def approve(home: OwnerHome, study: Study, source: OwnerSource) -> tuple[Signed, Prepared]:
     """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
-    # Budget first: whoever cannot pay says nothing about the table.
+    # Budget first: an owner that cannot pay tells nothing about its table.
     require_peers(home, study)
     require_budget(home, study, source)
     note_opened(home, study)

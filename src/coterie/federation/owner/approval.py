@@ -27,7 +27,7 @@ _MAY_REFUSE = (*_MAY_APPROVE, _C.COMPUTED, _C.UPLOADING, _C.DELIVERED)
 
 
 def note_approval(home: OwnerHome, wanted: dict[str, Any], source: OwnerSource) -> None:
-    """Looks at table and budget as the running process will; a problem is told here, and to nobody else."""
+    """Checks table and budget as the running process will. A problem is shown here, and not sent to the aggregator."""
     _require_open(wanted, _MAY_APPROVE)
     study = opened_study(home, wanted["id"], wanted["study"])
     if finished(home, study.id) is not None:

@@ -37,7 +37,7 @@ _pages = Environment(
 def approval_page(
     home: OwnerHome, port: int = 0, said: Said = lambda study, decision: None
 ) -> Iterator[tuple[ThreadingHTTPServer, str]]:
-    """The server (not yet serving) and the address to open; `said` hears each decision."""
+    """The server (not yet serving) and the address to open; `said` is called with each decision."""
     secret = secrets.token_urlsafe(32)
 
     class Handler(_Handler):

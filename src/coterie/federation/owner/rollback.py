@@ -65,7 +65,7 @@ def require_key(home: OwnerHome, wanted: dict[str, Any]) -> None:
 
 
 def remembered(home: OwnerHome) -> str:
-    """The last line of the aggregator's diary that we were told, number:mark; empty if there is none."""
+    """The last line of the aggregator's diary that we know, as number:mark; empty if there is none."""
     try:
         known = json.loads((home.folder / _THEIRS).read_bytes())
     except (OSError, ValueError):

@@ -143,7 +143,7 @@ def contribution(connection: Connection, study: str, owner: int) -> Contribution
 
 
 def move_study(connection: Connection, row: StudyRow, state: StudyState, **values: Any) -> None:
-    """Compare-and-set on the version: of two who move the same row, one is told that it came too late."""
+    """Compare-and-set on the version: of two writers that move the same row, the later one gets a Conflict."""
     if not may_follow(row.state, state):
         raise Conflict(f"A study that is {row.state} cannot become {state}.", "Look at its present state.")
     _set_study(connection, row, state=state, faults=0, attention=None, **values)
@@ -263,7 +263,7 @@ def set_group_key(connection: Connection, study: str, lead: str, signed: Signed)
 
 
 def stages(database: Database) -> object:
-    """What owners see of all studies: when this changes, they are told. Version, group key, and how many parcels."""
+    """What owners see of all studies; a change wakes them. Version, group key, and how many parcels."""
     with database.reading() as connection:
         counted = connection.execute(select(parcels.c.study, func.count()).group_by(parcels.c.study)).all()
         query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None))

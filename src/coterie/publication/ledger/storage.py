@@ -40,7 +40,7 @@ _TABLES = (
         content TEXT NOT NULL,  -- canonical JSON
         seal TEXT NOT NULL      -- SHA-256 of the seal before and this content
     )""",
-    # Mistakes of an honest hand are stopped here; a dishonest one is shown by the chain.
+    # These triggers stop mistakes; tampering is shown by the chain.
     "CREATE TRIGGER no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
     "CREATE TRIGGER no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
 )
@@ -73,7 +73,7 @@ class Storage:
             try:
                 stage_file(path, lambda sink: sink.write(content), force=False, private=True).publish()
             except OutputError as error:
-                if not path.exists():  # else somebody made it in this very moment
+                if not path.exists():  # else another process has just made it
                     raise LedgerError(error.problem, error.advice) from None
         with _sqlite_errors(path), closing(_connect(path, "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -187,7 +187,7 @@ class Storage:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self.book()
                 self._connection.execute("COMMIT")
-                # Not the version: it would hide a commit of somebody else that came just after ours.
+                # Not the version: it would hide a commit of another process just after ours.
                 self._times = _times(self.path)
             except BaseException:
                 self._known = None  # it may have events that are rolled back now
