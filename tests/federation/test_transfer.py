@@ -109,6 +109,7 @@ def test_a_chunk_lost_on_the_aggregators_disk_is_asked_for_again(shared: Any) ->
     [path] = shared.aggregator.folder.glob(f"chunks/{ready.id}/*/00000.parquet")
     path.write_bytes(b"rotten")
     assert ready.fault("POST", "seal").content["missing"] == [0]
+    assert ready.send("PUT", "manifest", signed.canonical()) == {"missing": [0]}, "so that an owner sends it"
     ready.send("PUT", "chunks/0", chunk)
     ready.send("POST", "seal")
 
