@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from coterie.errors import CoterieError, OutputError
 from coterie.report.charts import STATIC as CHARTS
-from coterie.studio.auth import Gate, StudioHome
+from coterie.studio.auth import AccessControl, StudioHome
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import STATIC, Opened, go, refusal
 from coterie.studio.releases import Releases
@@ -76,7 +76,7 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
             return RedirectResponse(_page_of(request.url.path), 303)
         return refusal(422, "The studio does not understand this request.", "Go back and try again.")
 
-    app.add_middleware(Gate, home=home, port=port, boot=boot)
+    app.add_middleware(AccessControl, home=home, port=port, boot=boot)
     return app
 
 

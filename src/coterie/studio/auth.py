@@ -120,7 +120,7 @@ _HEADERS = {
 }
 
 
-class Gate:
+class AccessControl:
     def __init__(self, app: ASGIApp, home: StudioHome, port: int, boot: str) -> None:
         self.app, self.home, self.boot = app, home, boot
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}

@@ -48,7 +48,7 @@ def _done(
         made = {"coterie": __version__, "key": key, "parameters": parameters, "found": found}
         store(folder / f"{kind}.json", json.dumps(made, allow_nan=False))
     except Exception as error:
-        problem, advice = in_words(error)
+        problem, advice = error_in_words(error)
         return {"state": "failed", "problem": problem, "advice": advice}
     return {"state": "done", "share": 1.0}
 
@@ -116,7 +116,7 @@ def key_of(project: Project, kind: str, parameters: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
-def in_words(error: Exception) -> tuple[str, str]:
+def error_in_words(error: Exception) -> tuple[str, str]:
     """Problem and advice. An exception's own text may hold data values: of those that are not ours, only the kind."""
     if isinstance(error, CoterieError):
         return error.located, error.advice
@@ -134,7 +134,7 @@ class Jobs:
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
-        threading.Thread(target=self._tend, daemon=True, name="studio jobs").start()
+        threading.Thread(target=self._work_off, daemon=True, name="studio jobs").start()
 
     def start(
         self, project: Project, kind: str, parameters: dict[str, Any], secret: dict[str, Any] | None = None
@@ -190,7 +190,7 @@ class Jobs:
             self._process.join()
             self._process = None
 
-    def _tend(self) -> None:
+    def _work_off(self) -> None:
         while True:
             with self._change:
                 while not self._waiting and not self._closed:

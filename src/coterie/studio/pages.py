@@ -24,7 +24,7 @@ from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
 from coterie.studio.releases import Releases
 from coterie.studio.steps import STEPS
-from coterie.studio.words import GLOSSARY
+from coterie.studio.vocabulary import GLOSSARY
 
 _ID = re.compile("[0-9a-f]{8}")  # a name that Project.new gives: no way out of the folder
 
@@ -114,7 +114,7 @@ def refusal(status: int, problem: str, advice: str) -> HTMLResponse:
     return page("refusal.html", status=status, problem=problem, advice=advice)
 
 
-def told(error: CoterieError, status: int) -> Response:
+def error_as_json(error: CoterieError, status: int) -> Response:
     """For the scripts of the pages."""
     return JSONResponse({"problem": error.located, "advice": error.advice}, status)
 

@@ -21,14 +21,14 @@ from coterie.report.charts.inline import small_bars
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Role, Schema
 from coterie.schema.document import parse_yaml
 from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
-from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
+from coterie.studio.attribute_form import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Running, attached, go, step_page, told
+from coterie.studio.pages import Opened, Running, attached, error_as_json, go, step_page
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import describing_lines
-from coterie.studio.suggesting import Suggestion, suggested
-from coterie.studio.words import MISSING, OUTSIDE, ROLES, TYPES
+from coterie.studio.suggestions import Suggestion, suggested
+from coterie.studio.vocabulary import MISSING, OUTSIDE, ROLES, TYPES
 from coterie.table.checked import same_columns
 from coterie.table.columns.cells import without_marks
 from coterie.table.columns.labels import category_column
@@ -376,7 +376,9 @@ async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST:
-            return told(DataError("The taxonomy is larger than 20 MB.", "Give its path instead."), 413)
+            return error_as_json(
+                DataError("The taxonomy is larger than 20 MB.", "Give its path instead."), 413
+            )
     place = project.folder / _FOLDER / Path(name).name
     place.parent.mkdir(exist_ok=True, mode=0o700)
     hidden = place.with_name(f".new.{place.name}")
@@ -386,7 +388,7 @@ async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str
         put_file(hidden, place)
     except CoterieError as error:
         hidden.unlink(missing_ok=True)
-        return told(error, 400)
+        return error_as_json(error, 400)
     return JSONResponse({"taxonomy": f"{_FOLDER}/{place.name}", "labels": leaves})
 
 

@@ -16,7 +16,7 @@ from coterie.report.dossier_page import dossier_page
 from coterie.studio.forms import Form
 from coterie.studio.pages import Opened, attached, numbered, step_page
 from coterie.studio.project import PastRelease, Project, SignedReason, checked_file
-from coterie.studio.words import AUDIENCES
+from coterie.studio.vocabulary import AUDIENCES
 from coterie.table.address import without_credentials
 
 router = APIRouter()

@@ -18,12 +18,12 @@ from coterie.studio.auth import AtHome, StudioHome
 from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Releasing, Running, go, page, step_page, told
+from coterie.studio.pages import Opened, Releasing, Running, error_as_json, go, page, step_page
 from coterie.studio.project import Origin, Project
 from coterie.studio.same_in_code import SHOWN, loading_lines
 from coterie.studio.steps import STEPS
 from coterie.studio.table_cache import is_untyped, stamp
-from coterie.studio.words import TYPES
+from coterie.studio.vocabulary import TYPES
 from coterie.table.address import is_database
 from coterie.table.hidden_files import put_file
 from coterie.table.reading import READERS, ending, ending_advice, ending_problem, has_tables, neighbours
@@ -115,13 +115,13 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
     most = request.app.state.largest_upload
     safe = Path(name).name
     if ending(Path(safe)) not in READERS:
-        return told(DataError(ending_problem(Path(safe)), ending_advice(Path(safe), READERS)), 400)
+        return error_as_json(DataError(ending_problem(Path(safe)), ending_advice(Path(safe), READERS)), 400)
     too_large = DataError(
         f"The file is larger than {most // 1_000_000:,} MB.",
         "Give its path on this machine instead of uploading it, or start `coterie studio` with --largest-upload.",
     )
     if int(request.headers.get("content-length") or 0) > most:
-        return told(too_large, 413)
+        return error_as_json(too_large, 413)
     project = Project.new(home.projects, safe, Origin(kind="upload", shown=safe))
     place, size = project.source, 0
     assert place is not None
@@ -137,10 +137,10 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
         put_file(hidden, place)
     except CoterieError as error:
         shutil.rmtree(project.folder)
-        return told(error, 413)
+        return error_as_json(error, 413)
     except OSError as error:
         shutil.rmtree(project.folder, ignore_errors=True)
-        return told(
+        return error_as_json(
             DataError(f"The file could not be kept ({error.strerror}).", "Make room on the disk."), 507
         )
     except BaseException:  # the browser went away in the middle

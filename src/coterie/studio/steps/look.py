@@ -21,8 +21,8 @@ from coterie.schema.attributes import Parameters, Schema, Source
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.looked import all_figures, crossed, looked
 from coterie.studio.pages import Opened, Running, as_csv, go, picture, step_page
+from coterie.studio.preview_findings import all_figures, crossed, looked
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines

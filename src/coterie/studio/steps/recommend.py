@@ -24,7 +24,7 @@ from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.same_in_code import protect_lines, recommend_lines
 from coterie.studio.steps.look import seen_in_data
 from coterie.studio.steps.look import start as start_looking
-from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
+from coterie.studio.vocabulary import ACCURACY, AUDIENCES, GOALS
 from coterie.studio.work.recommending import DIAL
 
 router = APIRouter()

@@ -23,9 +23,9 @@ from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
 from coterie.studio.ledgers import account_of, accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, numbered, step_page
-from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, SignedReason, Stale
 from coterie.studio.promise import ChoicePromise, promised
+from coterie.studio.release_plan import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.releases import Releases
 from coterie.studio.same_in_code import dossier_ways, release_ways, verify_command
 from coterie.studio.steps.audit import last_audit, severe_audit, signed_reason

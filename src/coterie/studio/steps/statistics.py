@@ -22,15 +22,15 @@ from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.desk import entries
-from coterie.studio.desk import listed as suggestion
+from coterie.studio.desk import first_specification as suggestion
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, even_plan
 from coterie.studio.desk.entries import LISTS, entry_of, fields_of, sent_fields
-from coterie.studio.desk.listed import listed, settings_of
+from coterie.studio.desk.first_specification import listed, settings_of
 from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Running, attached, go, step_page, told
+from coterie.studio.pages import Opened, Running, attached, error_as_json, go, step_page
 from coterie.studio.project import Project
 from coterie.studio.steps import statistics_release
 
@@ -193,7 +193,7 @@ def move(project: Opened, form: Form) -> Response:
             value = round(value / grid) * grid
         desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
     except CoterieError as error:
-        return told(error, 400)
+        return error_as_json(error, 400)
     return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
 
 
