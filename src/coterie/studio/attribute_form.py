@@ -1,4 +1,4 @@
-"""Attributes as the describe page shows and reads them; bounds from the data only where a person asks for them."""
+"""An attribute as the form of the page Describe has it; bounds from the data only where a person asks for them."""
 
 from __future__ import annotations
 

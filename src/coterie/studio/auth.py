@@ -56,7 +56,7 @@ class StudioHome:
         return self.folder / "projects"
 
     def take(self) -> bool:
-        """Be the only server of this folder; False where another one runs."""
+        """Take the lock of the folder; False if another server has it."""
         self._lock = FileLock.take(self.folder / "lock", make=0o600)
         return self._lock is not None
 

@@ -1,8 +1,8 @@
 """Long work happens in a process of its own: the pages stay quick, and cancelling is immediate.
 
 One worker works through one job at a time. A finished job leaves its result in the project's folder, under a key that
-says what it was made from; a page can so tell a result of these settings from one of older settings. Real noise is
-never drawn here: a job may be cancelled and started again, a release may not (see releases.py).
+says what it was made from, so a page knows whether a result belongs to the current settings. Real noise is never drawn
+here: a job may be cancelled and started again, a release may not (see releases.py).
 """
 
 from __future__ import annotations

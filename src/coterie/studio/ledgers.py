@@ -1,4 +1,4 @@
-"""What ledgers say, for the pages: each population with its balance and all its releases; and who counted the last one."""
+"""Ledgers as the pages show them: each population with its balance and releases; and the ledger of the last release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANING = {
 
 
 def account_of(schema: Schema) -> dict[str, Any]:
-    """Whom an account counts that is made for this table: the schema's unit, or single rows."""
+    """Options of a new account for this table: the unit that the schema names, or none."""
     if schema.unit is None or not schema.unit.column.isidentifier():  # what no account can be named by
         return {}
     unit = {"unit": schema.unit.column, "rows_per_unit": schema.unit.at_most}

@@ -1,4 +1,4 @@
-"""What every page needs: the project of its address, templates, words beside each term, refusals that say what to do."""
+"""What all pages share: the project that the address names, templates with their filters, error pages, downloads."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def step_page(
     status: int = 200,
     **content: Any,
 ) -> HTMLResponse:
-    """The page of one step, with the way through all of them. A step that has to wait says what for.
+    """Render the page of a step, with links to all steps. If the step is not ready, say what is missing.
 
     `template` is another page of the same step.
     """
@@ -120,12 +120,12 @@ def error_as_json(error: CoterieError, status: int) -> Response:
 
 
 def go(project: Project, place: str) -> Response:
-    """On to another page of the project."""
+    """Redirect to another page of the project."""
     return RedirectResponse(f"/p/{project.id}/{place}", 303)
 
 
 def numbered(entries: Sequence[Entry], number: int) -> Entry:
-    """The one that an address names, counted from 1."""
+    """The entry with this number, counted from 1. Not found if there is none."""
     if not 1 <= number <= len(entries):
         raise HTTPException(404)
     return entries[number - 1]
@@ -138,7 +138,7 @@ def download(path: str | Path | None, name: str = "") -> Response:
 
 
 def picture(figure: Figure, name: str, kind: str) -> Response:
-    """A figure as SVG or PNG, or its numbers as CSV, to take along."""
+    """A figure as an SVG or PNG file, or its numbers as CSV."""
     match kind:
         case "png":
             content: bytes | str = figure.png()
@@ -156,7 +156,7 @@ def as_csv(rows: Iterable[Sequence[Any]], name: str) -> Response:
 
 
 def attached(content: bytes | str, name: str, kind: str) -> Response:
-    """A file to keep."""
+    """An answer that the browser saves as a file."""
     return Response(
         content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
     )

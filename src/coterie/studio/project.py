@@ -33,7 +33,7 @@ Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels
 
 
 class Stale(ParameterError):
-    """Two tabs: the page that was sent shows an older state than the one on disk."""
+    """A form of an older version of the project, sent from another tab."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -182,7 +182,7 @@ class Project:
         return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
-        """Save one change, if the page that asks for it has seen the last one."""
+        """Save one change, if the page that asks for it showed the current version (`seen`)."""
         # One writer at a time: the server's threads, and the worker's process.
         with FileLock.waited(self.folder / "lock"):
             current = ProjectState.model_validate_json((self.folder / "state.json").read_bytes())

@@ -1,4 +1,4 @@
-"""What lies on the desk: the specification as YAML, the split, what was released. The data are no part of it.
+"""The statistics of a project: specification, split and releases. The data are no part of it.
 
 PROJECT/statistics-desk.json is the truth; statistics.yaml and split.yaml are written beside it for the command.
 """
@@ -173,7 +173,7 @@ _guard = threading.Lock()
 
 
 def even_plan(specification: Specification) -> Plan:
-    """The same for all: what is measured, and what an equal split is worth. Kept, so that a slider answers at once."""
+    """The plan with an equal split. It is cached, so that a slider answers at once."""
     key = specification.digest
     with _guard:
         if key in _plans:

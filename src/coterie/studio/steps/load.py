@@ -135,11 +135,10 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
                     raise too_large
                 sink.write(chunk)
         put_file(hidden, place)
-    except CoterieError as error:
-        shutil.rmtree(project.folder)
-        return error_as_json(error, 413)
-    except OSError as error:
+    except (CoterieError, OSError) as error:
         shutil.rmtree(project.folder, ignore_errors=True)
+        if isinstance(error, CoterieError):
+            return error_as_json(error, 413)
         return error_as_json(
             DataError(f"The file could not be kept ({error.strerror}).", "Make room on the disk."), 507
         )
@@ -221,7 +220,7 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
 
 @router.post("/p/{project}/load/risk")
 def risk(project: Opened, jobs: Running, form: Form) -> Response:
-    """How easily people are found by some keys, in the table as it is."""
+    """Count how easily people are found by some keys, in the table as it is."""
     keys = form.several("keys")
     if not keys:
         nothing = ParameterError("No key is ticked.", "Tick what others may know of a person.")
@@ -232,7 +231,7 @@ def risk(project: Opened, jobs: Running, form: Form) -> Response:
 
 @router.get("/p/{project}/risk")
 def cancelled_risk(project: Opened) -> Response:
-    """Where cancelling leads."""
+    """The page to go back to when counting is cancelled."""
     return go(project, "load#risk")
 
 

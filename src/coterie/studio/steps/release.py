@@ -58,7 +58,7 @@ def plan(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Res
 
 @router.post("/p/{project}/release/ledger")
 def ledger(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
-    """Look into a ledger, or make one; what else was typed stays."""
+    """Show a ledger, or make one. Everything else that was typed stays."""
     asked = ReleaseForm.sent(form)
     try:
         if form.text("do") == "make":
@@ -230,7 +230,7 @@ def released(project: Opened, number: int) -> Response:
 
 @router.post("/p/{project}/release/{number}")
 def check_again(project: Opened, number: int, form: Form) -> Response:
-    """A table behind a password: the address is used for this one check and kept nowhere."""
+    """Check a table behind a password. The address is used for this one check and kept nowhere."""
     entry, address = numbered(project.state.released, number), form.text("address")
     if entry.table is None or without_credentials(address) != entry.data:
         return _page(project, number, _checked(entry, entry.data)[0], other_database(entry))

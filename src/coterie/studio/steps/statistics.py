@@ -44,7 +44,7 @@ def statistics(project: Opened, jobs: Running) -> Response:
 
 
 def _sure(settings: dict[str, Any]) -> str:
-    """What somebody who was 50 % sure of a fact can become at most, in the one language of all pages; with a δ, nothing."""
+    """How sure somebody can become at most who was 50 % sure of a fact. Empty for a budget with δ or in ρ."""
     if settings["unit"] != "epsilon":
         return ""
     try:
@@ -91,7 +91,7 @@ def _page(
 
 
 def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
-    """The comparison, while it speaks of this specification."""
+    """The comparison, if it was made with this specification."""
     found = jobs.latest(desk.project, "statistics").found
     return found if found and found["specification"] == desk.specification().digest else None
 
@@ -103,7 +103,7 @@ def _changed(
     make: Callable[[dict[str, Any]], dict[str, Any]],
     typed: dict[str, str] | None = None,
 ) -> Response:
-    """Another specification in the place of the one that lies there, or what is wrong with it."""
+    """Replace the specification by the one that `make` returns, or show what is wrong with it."""
     desk = Desk(project)
     try:
         desk.write(form.version, make(desk.document or suggestion.settings(project)))
