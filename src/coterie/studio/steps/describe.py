@@ -20,12 +20,13 @@ from coterie.publication.staging import stage_bytes
 from coterie.report.charts.inline import small_bars
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Role, Schema
 from coterie.schema.document import parse_yaml
+from coterie.schema.provenance import marked, remembered
 from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
 from coterie.studio.attribute_form import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import Opened, Running, attached, error_as_json, go, step_page
-from coterie.studio.project import Project, Stale, marked, remembered
+from coterie.studio.project import Project, Stale
 from coterie.studio.same_in_code import describing_lines
 from coterie.studio.suggestions import Suggestion, suggested
 from coterie.studio.vocabulary import MISSING, OUTSIDE, ROLES, TYPES
