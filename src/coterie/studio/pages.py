@@ -19,8 +19,9 @@ from coterie.errors import CoterieError
 from coterie.methods.guarantee import beside_in_words, label_beside_status
 from coterie.report.charts import Figure
 from coterie.report.charts.svg import in_order
-from coterie.schema.exact import as_text, number
+from coterie.schema.exact import brief, number, readable
 from coterie.studio.jobs import Jobs
+from coterie.studio.ledgers import MEANING
 from coterie.studio.project import Project
 from coterie.studio.releases import Releases
 from coterie.studio.steps import STEPS
@@ -69,8 +70,10 @@ _pages = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_pages.globals.update(version=__version__, glossary=GLOSSARY)
-_pages.filters["exact"] = as_text
+_pages.globals.update(version=__version__, glossary=GLOSSARY, ledger_words=MEANING)
+_pages.filters["brief"] = brief
+_pages.filters["readable"] = readable
+_pages.filters["minute"] = lambda at: at[:16].replace("T", " ")
 _pages.filters["number"] = number
 _pages.filters["said"] = label_beside_status
 _pages.filters["beside"] = beside_in_words

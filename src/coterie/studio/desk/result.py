@@ -22,7 +22,7 @@ from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.prediction.target_error import PredictedError, TargetError
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.statistics.releasing.tidy_table import read, rows_of
-from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.release import StatisticsOrder, rule_of
 from coterie.studio.ledgers import account_of
 from coterie.studio.same_in_code import Ways, arguments, call, options, ways
@@ -73,7 +73,7 @@ def _split(desk: Desk) -> dict[str, str]:
 def shown(desk: Desk) -> dict[str, Any]:
     """Ready for JSON: who gets how much, and how far each number will probably be off."""
     chosen = desk.plan()
-    even, design = even_plan(chosen.specification), chosen.design
+    even, design = desk.even_plan(), chosen.design
     total, feasible = float(design.total), design.feasible
     used = feasible.used(np.array([float(budget) for budget in chosen.budgets]))
     names = names_in_words(chosen.specification)

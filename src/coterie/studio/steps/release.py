@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse
@@ -21,7 +20,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.ledgers import account_of, accounts, counted
+from coterie.studio.ledgers import ShownAccount, account_of, accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, numbered, step_page
 from coterie.studio.project import PastRelease, Project, SignedReason, Stale
 from coterie.studio.promise import ChoicePromise, promised
@@ -85,7 +84,7 @@ def _form(
     problem: CoterieError | None = None,
 ) -> Response:
     last, progress, unsettled = releases.look(project)
-    problem, kept = problem or unsettled, []
+    problem, kept = problem or unsettled, list[ShownAccount]()
     if asked.ledger and os.path.exists(asked.ledger_path):
         try:
             kept = accounts(asked.ledger_path)
@@ -280,11 +279,11 @@ def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, Cote
     return certificate, None
 
 
-def _accounts(entry: PastRelease) -> list[dict[str, Any]]:
+def _accounts(entry: PastRelease) -> list[ShownAccount]:
     if entry.ledger is None:
         return []
     try:
         kept = accounts(Path(entry.ledger))
-        return [account for account in kept if account["population"] == entry.population]
+        return [account for account in kept if account.balance.population == entry.population]
     except CoterieError:  # the ledger was moved: the release page says so where one is chosen
         return []

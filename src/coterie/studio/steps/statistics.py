@@ -24,7 +24,7 @@ from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.desk import entries
 from coterie.studio.desk import first_specification as suggestion
 from coterie.studio.desk import result as commands
-from coterie.studio.desk.desk import Desk, even_plan
+from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.entries import LISTS, entry_of, fields_of, sent_fields
 from coterie.studio.desk.first_specification import listed, settings_of
 from coterie.studio.desk.result import shown
@@ -62,7 +62,7 @@ def _page(
     plan_notes: tuple[str, ...] = ()
     if document.get("statistics"):
         try:
-            split, even = shown(desk), even_plan(desk.specification())
+            split, even = shown(desk), desk.even_plan()
             plan_notes = (*even.warnings, *even.notes)
             compared = _compared(desk, jobs)
         except CoterieError as error:
@@ -186,7 +186,7 @@ def move(project: Opened, form: Form) -> Response:
     """One share moved: the new split and what it does to every error, for the script of the page."""
     desk = Desk(project)
     try:
-        design = even_plan(desk.specification()).design
+        design = desk.even_plan().design
         grid = grid_of(design)
         value = parse_epsilon(form.text("value"), "the budget")
         if form.flag("dragged"):  # a hand stops anywhere; a typed number is meant as it is
