@@ -121,7 +121,7 @@ def _shown(
         made=made,
         stale=found is not None and not _holds(last),
         figure=_figure(found["findings"]) if found else None,
-        marks=_marks(found["findings"]) if found else [],
+        mark=_mark,
         key=_key(found["level"]) if found else [],
         changes=_changes(project, found, made) if found else [],
         gate=severe_audit(project, jobs),
@@ -187,14 +187,11 @@ def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> l
     return rows
 
 
-def _marks(findings: list[dict[str, Any]]) -> list[Svg]:
-    """A mark for each finding, on a scale from 0 to 1. An ε or a multiple has no place there."""
-    drawn = []
-    for finding in findings:
-        value, low, high, baseline = finding["bar"]
-        shown = finding["drawn"] and value is not None
-        drawn.append(compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg())
-    return drawn
+def _mark(finding: dict[str, Any]) -> Svg:
+    """On a scale from 0 to 1. An ε or a multiple has no place there."""
+    value, *ends = finding["bar"]
+    shown = finding["drawn"] and value is not None
+    return compared_mark(value, *ends, LOOKS[finding["level"]]) if shown else Svg()
 
 
 def _key(level: str) -> list[Svg]:
