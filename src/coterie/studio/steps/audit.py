@@ -189,9 +189,9 @@ def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> l
 
 def _mark(finding: dict[str, Any]) -> Svg:
     """On a scale from 0 to 1. An ε or a multiple has no place there."""
-    value, *ends = finding["bar"]
+    value, low, high, baseline = finding["bar"]
     shown = finding["drawn"] and value is not None
-    return compared_mark(value, *ends, LOOKS[finding["level"]]) if shown else Svg()
+    return compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg()
 
 
 def _key(level: str) -> list[Svg]:
