@@ -183,8 +183,8 @@ def load(project: Opened, jobs: Running) -> Response:
 
 
 def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
-    last, counted = jobs.latest(project, "load"), jobs.latest(project, "risk")
-    project = Project(project.folder)
+    last, project = jobs.latest(project, "load"), Project(project.folder)
+    counted = jobs.latest(project, "risk")
     # The table may be known before the job has said what it found; and an older studio said less.
     found = _NOTHING_YET | (last.found or {})
     loaded, preview = project.state.loaded, []
