@@ -15,7 +15,7 @@ from typing import Any
 
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.errors import DataError, MissingExtra, ParameterError
+from coterie.errors import DataError, MissingExtra, ParameterError, reading
 from coterie.evaluation.evaluation import Evaluation
 from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
@@ -256,10 +256,10 @@ def _severe_before(folder: Path, method: str) -> str:
 
 
 def _document(path: Path, what: str) -> JsonDocument:
+    with reading(f"The {what} {path}", DataError):
+        text = path.read_text(encoding="utf-8")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"The {what} {path} cannot be read ({error.strerror}).", "Check the path.") from None
+        content = json.loads(text)
     except ValueError:
         content = None
     if not isinstance(content, dict):

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from coterie.errors import CertificateError
+from coterie.errors import CertificateError, reading
 from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.errors import FederationError
@@ -112,12 +112,8 @@ def verify(
 
 def read_any(path: Path) -> tuple[AnyCertificate, str | None, Digest]:
     """A certificate of any kind, who signed it, and the digest it is about; checked in all its parts."""
-    try:
+    with reading(f"The certificate {path}", CertificateError):
         data = path.read_bytes()
-    except OSError as error:
-        raise CertificateError(
-            f"The certificate {path} cannot be read ({error.strerror}).", "Check the path."
-        ) from None
     try:
         content: Any = json.loads(data)
     except (ValueError, RecursionError):
