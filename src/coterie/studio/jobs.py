@@ -159,10 +159,14 @@ class Jobs:
         with self._change:
             self._stop(self._jobs.get((project.id, kind)))
 
+    def job(self, project: Project, kind: str) -> Job | None:
+        """The last job of a kind as it stands now. Reads no file: pages ask again and again."""
+        job = self._jobs.get((project.id, kind))
+        return replace(job) if job else None
+
     def latest(self, project: Project, kind: str) -> Latest:
         # The job first: one that ends in between would be shown neither as running nor as done.
-        job = self._jobs.get((project.id, kind))
-        job = replace(job) if job else None
+        job = self.job(project, kind)
         try:
             made = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -73,7 +73,7 @@ def _page(
         problem,
         view="plan",
         desk=desk.state,
-        job=jobs.latest(project, "statistics").job,
+        job=jobs.job(project, "statistics"),
         document=document,
         settings=settings_of(document) | (typed or {}),
         sure=_sure(settings_of(document)),
