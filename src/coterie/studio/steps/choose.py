@@ -21,7 +21,7 @@ from coterie.studio.project import Choice, Project
 from coterie.studio.promise import FIRM, FIRMNESS, ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import protect_lines
 from coterie.studio.steps.look import start as start_looking
-from coterie.studio.words import in_plain_words
+from coterie.studio.vocabulary import in_plain_words
 
 router = APIRouter()
 

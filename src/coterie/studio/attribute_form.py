@@ -1,4 +1,4 @@
-"""Attributes as the describe page shows and reads them; bounds from the data only where a person asks for them."""
+"""An attribute as the form of the page Describe has it; bounds from the data only where a person asks for them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from coterie.schema.document import parse_yaml, schema_from, shown_bound
 from coterie.schema.domain import SIDES
 from coterie.schema.draft import drafted
 from coterie.schema.exact import as_text
+from coterie.schema.provenance import LABELS
 from coterie.studio.forms import Sent
-from coterie.studio.project import LABELS
 
 # One attribute as the page shows it: every entry a text, to and from the schema's own values.
 #

@@ -218,7 +218,7 @@ def require_free(*paths: Path | str) -> None:
 def destination_of(
     project: Project, data: str, table: str | None, certificate: str, internal: str | None, key: str | None
 ) -> Destination:
-    """With what a release must never overwrite."""
+    """The destination, with the files that a release must never overwrite."""
     origin = project.state.origin
     inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
     if project.source is not None:
