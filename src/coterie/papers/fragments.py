@@ -108,7 +108,7 @@ class Fragmented:
 
     @cached_property
     def exact(self) -> Fragmented:
-        """The closed forms in the place of the runs; of owners of rows, a run per deal."""
+        """The closed forms instead of the runs; of owners of rows, one per deal."""
         shape = (len(self.setting.ks), len(EPSILONS))
         errors = {}
         for place, deals in self.setting.known.items():
