@@ -24,11 +24,7 @@ from coterie.evaluation.measure import Measure, Settings
 from coterie.evaluation.normalised_sse import SUMMED_SQUARES
 from coterie.papers.expectations import Expected, against, expected, ranking_alone
 from coterie.papers.experiment import ExperimentOutcome, Judgement
-from coterie.papers.fragmented import (
-    EPSILONS,
-    PRINTED,
-    RESTS_ON,
-)
+from coterie.papers.fragmented import EPSILONS, PRINTED, RESTS_ON
 from coterie.papers.grids import heatmaps
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
