@@ -40,7 +40,7 @@ def look(world: Any, *homes: Any) -> None:
 def take_new_keys(world: Any, home: OwnerHome, new: Keys) -> None:
     said = NewKeys(old=home.keys.public, new=new.public, sealing_key=new.sealing_public)
     with home.running() as (session, earlier), world.client(home, session, earlier) as client:
-        client.post("/v1/keys", Signed.of(said, "new keys", new).content())
+        client.post("/v1/keys", Signed.of(said, new).content())
 
 
 def finish(world: Any, study: Any, *homes: Any) -> None:

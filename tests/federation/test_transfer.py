@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from federation_world import Look, people, until
+from federation_world import Look, people, signed_as, until
 
 from coterie.federation.documents.answers import Chunk, Manifest, packed, unpacked
 from coterie.federation.documents.signed import Signed, sha256
@@ -86,16 +86,16 @@ def test_every_step_of_a_transfer_can_be_repeated_and_none_skipped(shared: Any) 
     assert receipt["document"]["manifest"] == sha256(signed.canonical())
     other = Manifest.model_validate(signed.document)
     changed = other.model_copy(update={"certificate": other.certificate + " "})
-    answer = ready.fault("PUT", "manifest", Signed.of(changed, "manifest", ready.home.keys).canonical())
+    answer = ready.fault("PUT", "manifest", Signed.of(changed, ready.home.keys).canonical())
     assert (answer.status, answer.content["error"]) == (409, "manifest changed")
 
 
 def test_a_manifest_of_somebody_else(shared: Any) -> None:
     ready = Ready(shared)
     signed = ready.computed()
-    stolen = Signed.of(Manifest.model_validate(signed.document), "manifest", ready.homes[1].keys)
+    stolen = Signed.of(Manifest.model_validate(signed.document), ready.homes[1].keys)
     assert ready.fault("PUT", "manifest", stolen.canonical()).status == 422
-    as_answer = Signed.of(Manifest.model_validate(signed.document), "answer", ready.home.keys)
+    as_answer = signed_as("answer", Manifest.model_validate(signed.document), ready.home.keys)
     assert ready.fault("PUT", "manifest", as_answer.canonical()).status == 422
 
 
@@ -117,7 +117,7 @@ def delivered(ready: Ready, table: pa.Table) -> dict[str, Any]:
     manifest = Manifest.model_validate(ready.computed().document)
     pieces = list(packed(table))
     forged = manifest.model_copy(update={"chunks": tuple(chunk for chunk, _ in pieces)})
-    ready.send("PUT", "manifest", Signed.of(forged, "manifest", ready.home.keys).canonical())
+    ready.send("PUT", "manifest", Signed.of(forged, ready.home.keys).canonical())
     for number, (_, data) in enumerate(pieces):
         ready.send("PUT", f"chunks/{number}", data)
     ready.send("POST", "seal")

@@ -103,6 +103,7 @@ def tables(records: int, column: str, drawn: Any, number: int) -> list[pa.Table]
 
 CASES = [
     (150, "2", "cost", 0),  # skewed, few records
+    (150, "0.1", "cost", 1),  # so much noise that two quantiles are often drawn in the wrong order
     (2500, "0.5", "cost", 0),
     pytest.param(2500, "8", "cost", 1, marks=pytest.mark.slow),
     pytest.param(2500, "0.5", "score", 2, marks=pytest.mark.slow),  # declared by quantiles

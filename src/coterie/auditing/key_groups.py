@@ -7,7 +7,7 @@ affordable: a record that is unique by some keys is unique by all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -123,7 +123,7 @@ def unique_by(groups: KeyGroups) -> UniqueBy:
     found = np.zeros(int(unique.sum()), dtype=np.int64)  # smallest set so far, of every unique combination
     score, scores = 0.0, np.zeros(keys)
     subsets: list[SubsetRisk] = []
-    below: dict[tuple[int, ...], Flags] = {}
+    below: dict[tuple[int, ...], Flags] = {(): np.zeros(len(found), dtype=np.bool_)}
     for size in range(1, deepest + 1):
         here: dict[tuple[int, ...], Flags] = {}
         for subset in combinations(range(keys), size):
@@ -132,7 +132,7 @@ def unique_by(groups: KeyGroups) -> UniqueBy:
             alone = shared[unique] == 1
             here[subset] = alone
             minimal = alone.copy()
-            for smaller in _one_less(subset):
+            for smaller in combinations(subset, size - 1):
                 minimal &= ~below[smaller]
             found[minimal & (found == 0)] = size
             worth = float(minimal.sum()) * math.factorial(keys - size)
@@ -147,10 +147,6 @@ def unique_by(groups: KeyGroups) -> UniqueBy:
         name: float(part / score) if score else 0.0 for name, part in zip(groups.keys, scores, strict=True)
     }
     return UniqueBy(by_size, shares, tuple(subsets), deepest)
-
-
-def _one_less(subset: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    return combinations(subset, len(subset) - 1) if len(subset) > 1 else iter(())
 
 
 def _subset(groups: KeyGroups, subset: tuple[int, ...], shared: Floats) -> SubsetRisk:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coterie.auditing.attacks.evidence import Seen
 from coterie.auditing.attacks.finding import ranks_of
+from coterie.auditing.key_groups import KeyGroups
 from coterie.errors import DataError
 from coterie.schema.arrays import Flags, Floats, Whole
 from coterie.schema.attributes import Role, Schema
@@ -55,12 +56,10 @@ def _shared(codes: Whole, original: Flags) -> int:
 
 def _row_codes(attributes: Sequence[Seen]) -> tuple[Whole, int]:
     """A number per row of original and control group, the same for equal rows; and how many are of the original."""
-    codes = np.zeros(len(attributes[0].original) + len(attributes[0].others), dtype=np.int64)
-    for attribute in attributes:
-        both = np.concatenate([attribute.original, attribute.others])
-        values = np.unique(both, return_inverse=True)[1].astype(np.int64)
-        codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1].astype(np.int64)
-    return codes, len(attributes[0].original)
+    both = [np.concatenate([attribute.original, attribute.others]) for attribute in attributes]
+    codes = [np.unique(values, return_inverse=True)[1].astype(np.int64) for values in both]
+    names = [attribute.name for attribute in attributes]
+    return KeyGroups.of(names, codes).of_record, len(attributes[0].original)
 
 
 # Is the release one of this original? A release of another table resists every attack.

@@ -22,7 +22,7 @@ from coterie.cli import aggregator_administration as administration
 from coterie.cli.federation_output import AGGREGATOR, StudyName, chosen, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
 from coterie.cli.output import console, print_json, say
-from coterie.errors import OutputError, ParameterError
+from coterie.errors import ParameterError
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
@@ -30,14 +30,13 @@ from coterie.federation.aggregator.status_page import board, detail
 from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.states import StudyState
-from coterie.federation.documents.study import KIND
 from coterie.federation.documents.study_file import read_study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
 from coterie.federation.storage import parties, studies
 from coterie.publication.publishing import place
-from coterie.publication.staged_files import stage_file
+from coterie.publication.staged_files import exists_already, stage_file
 from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")
@@ -163,7 +162,7 @@ def invite_command(
             "token": token,
             "expires": stamp(now() + timedelta(hours=valid)),
         }
-        invitation = validated(Invitation, document, "invitation")
+        invitation = validated(Invitation, document)
         with aggregator.database.writing() as connection:
             known = parties.owner_by_name(connection, owner)
             if known is not None and known.left is None:
@@ -197,7 +196,7 @@ def new_command(
             study = read_study(
                 spec, aggregator.keys.public, lambda name: parties.owner_by_name(connection, name)
             )
-            studies.add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
+            studies.add_study(connection, Signed.of(study, aggregator.keys), study)
             studies.move_study(connection, studies.known_study(connection, study.id), StudyState.PUBLISHED)
         content = detail(aggregator, study.id)
     assert content is not None
@@ -292,7 +291,7 @@ def release_command(
     certificate = output.with_name(output.name + ".certificate.json")
     for path in (output, certificate):
         if path.exists() and not force:
-            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+            raise exists_already(path)
     with closing(Aggregator.open(folder, database)) as aggregator:
         name = _found(aggregator, study)["study"]["id"]
         end = time.monotonic() + wait

@@ -16,7 +16,7 @@ from coterie.errors import ParameterError
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Settings
 from coterie.evaluation.pair import Pair, bring_together
-from coterie.evaluation.tables import cells_of, combinations_of
+from coterie.evaluation.tables import TableCells, cell_shares, cells_of, combinations_of
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, likely_loss, most_sure, odds_in_words, share_in_words
@@ -274,12 +274,9 @@ def _points(pair: Pair) -> tuple[float, float, float]:
         name: cells_of(column, pair.released[name], _BINS, _MOST_LABELS)
         for name, column in pair.original.items()
     }
-    single = [_apart(part.before, part.after, part.size) for part in cells.values()]
-    double = []
-    for names in combinations_of(list(cells), 2, _MOST_PAIRS, 0) if len(cells) > 1 else ():
-        one, other = (cells[name] for name in names)
-        codes = one.before * other.size + other.before, one.after * other.size + other.after
-        double.append(_apart(*codes, one.size * other.size))
+    single = [_apart([part]) for part in cells.values()]
+    pairs = combinations_of(list(cells), 2, _MOST_PAIRS, 0) if len(cells) > 1 else ()
+    double = [_apart([cells[name] for name in names]) for names in pairs]
     means = []
     for name in pair.numeric:
         domain, sides = pair.domain(name), (pair.before(name), pair.after(name))
@@ -293,6 +290,7 @@ def _ninth(found: Sequence[Floats]) -> float:
     return float(np.quantile(np.concatenate(found), 0.9)) if found else 0.0
 
 
-def _apart(before: Any, after: Any, size: int) -> Floats:
-    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (before, after)]
-    return np.asarray(100 * np.abs(shares[0] - shares[1])[(shares[0] + shares[1]) > 0])
+def _apart(parts: Sequence[TableCells]) -> Floats:
+    """By how many points the shares of the cells are off, of those that are not empty."""
+    before, after = cell_shares(parts)
+    return np.asarray(100 * np.abs(before - after)[(before + after) > 0])

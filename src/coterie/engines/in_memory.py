@@ -115,7 +115,9 @@ def protect_table(
     check_room(recipe, schema, rows)
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
     table, restore = to_arrow(data, schema)
-    table = bounded_units(table, schema, sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit"))
+    if schema.unit is not None:
+        key = sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit")
+        table = bounded_units(table, schema, key)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
     records = known_records(checked.records, budget, sampler, rows)

@@ -80,8 +80,8 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
     return "(missing)", f"up to {shown[0]}", *between, f"above {shown[-1]}"
 
 
-def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[float, float]:
-    """Of one table, and by how much as many rows drawn from the original would be off."""
+def cell_shares(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[Floats, Floats]:
+    """The share of the records in each cell of one table, in the original and in the release."""
     size = math.prod(part.size for part in parts)
     before, after = parts[0].before, parts[0].after
     for part in parts[1:]:
@@ -89,10 +89,16 @@ def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tupl
     if size > _MOST_CELLS:
         _, places = np.unique(np.concatenate([before, after]), return_inverse=True)
         before, after, size = places[: len(before)], places[len(before) :], int(places.max()) + 1
-    tables = [np.bincount(cells, by, size) for cells, by in zip((before, after), weights, strict=True)]
-    shares = [table / table.sum() for table in tables]
-    rows = float(len(after)) if weights[1] is None else float(weights[1].sum() ** 2 / (weights[1] ** 2).sum())
-    return float(np.abs(shares[0] - shares[1]).sum() / 2), _by_sampling(shares[0], rows)
+    first, second = (np.bincount(cells, by, size) for cells, by in zip((before, after), weights, strict=True))
+    return first / first.sum(), second / second.sum()
+
+
+def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[float, float]:
+    """Of one table, and by how much as many rows drawn from the original would be off."""
+    before, after = cell_shares(parts, weights)
+    by = weights[1]
+    rows = len(parts[0].after) if by is None else float(by.sum() ** 2 / (by**2).sum())
+    return float(np.abs(before - after).sum() / 2), _by_sampling(before, rows)
 
 
 def _by_sampling(shares: Floats, rows: float) -> float:

@@ -17,10 +17,6 @@ BINS = 8
 MOST_PAIRS = 5000  # 100 attributes; of more, so many pairs are drawn
 
 
-def _compute(pair: Pair, settings: Settings) -> MeasureResult:
-    return of_pairs(pair, settings)
-
-
 def of_pairs(
     pair: Pair, settings: Settings, weights: Weights = UNWEIGHTED, without: tuple[str, ...] = ()
 ) -> MeasureResult:
@@ -46,7 +42,7 @@ MEASURE = Measure(
     "pairs; 0 is best, 1 the worst possible",
     papers="ours; total variation, as AIM and MST are compared",
     needs_linkage=False,
-    table=_compute,
+    table=of_pairs,
     rank=42,
     words=((0.08, "close to the original"), (0.2, "changed in places"), (0.4, "clearly changed")),
 )

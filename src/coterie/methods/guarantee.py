@@ -120,6 +120,11 @@ def beside_in_words(beside: Iterable[Statement]) -> list[str]:
     return [f"Of {other.scope}: {other.status!s}, {other.label}" for other in beside]
 
 
+def label_beside_status(promise: Statement) -> str:
+    """Without the status that some labels begin with."""
+    return promise.label.removeprefix(f"{promise.status!s}; ")
+
+
 NOTHING = Guarantee(
     model="none",
     value="none",

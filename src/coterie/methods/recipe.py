@@ -99,10 +99,8 @@ class Method:
                 f"Method '{self.name}' releases a row for each record, and `totals` are for synthetic rows.",
                 "Choose dp-synthetic, or take `totals` out of the schema: then the weight is protected like other numbers.",
             )
-        if self.whole_table is not None or self.numeric.takes_gaps:
-            return
         gaps = [a.name for a in schema.protected if a.gaps and not a.type.labelled]
-        if gaps:
+        if gaps and self.whole_table is None and not self.numeric.takes_gaps:
             raise ParameterError(
                 f"Method '{self.name}' has no proof for missing values of '{gaps[0]}'.",
                 "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`, and no "

@@ -17,6 +17,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
+from coterie.promise.posterior import release_warnings
 from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.declared import declared
 from coterie.schema.exact import Number, parse_epsilon, split
@@ -191,15 +192,29 @@ def forecast(
     epsilon: Fraction,
     k: int | None,
     *,
+    records: int | None = None,
     shuffled: bool = False,
     clipped: bool = True,
     delta: Number | None = None,
 ) -> Guarantee:
-    """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
+    """What a release with real noise will promise, before any is drawn.
+
+    Without `records`, as before the table is read: for two groups, the fewest that can show.
+    """
     k = k or method.fixed_k or method.minimum_k
-    facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
+    sampler, records = SecureSampler(), records or 2 * k
+    facts = facts_of(schema, method, epsilon, records, k, sampler, shuffled=shuffled, clipped=clipped)
     budget = Budget.of(epsilon, schema, method, delta)
     return settle(method.promise, replace(facts, delta=budget.delta, rho=budget.rho))
+
+
+def forecast_warnings(
+    schema: Schema, method: Method, budget: Budget, records: int, k: int, guarantee: Guarantee
+) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(budget.total, len(schema.protected))
+    return release_warnings(method, cost, budget.shares, labelled, records, k, guarantee)
 
 
 def facts_of(

@@ -87,7 +87,7 @@ class ProtectRequest:
         """The file or address that is read; None for a frame."""
         return str(self.data) if isinstance(self.data, str | Path) else None
 
-    @property
+    @cached_property
     def recipe(self) -> Method:
         return get_method(self.method).grouped(self.grouping)
 
@@ -102,8 +102,8 @@ class ProtectRequest:
     @property
     def parameters(self) -> dict[str, Any]:
         """What every engine is told."""
-        names = ("method", "epsilon", "k", "seed", "delta", "rows", "target")
-        return {name: getattr(self, name) for name in names}
+        names = ("epsilon", "k", "seed", "delta", "rows", "target")
+        return {"method": self.recipe} | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,12 @@ class Run:
         table = [asked.data]
         if source is not None or asked.table or asked.query:
             table = [as_table(asked.data, asked.schema, table=asked.table, query=asked.query)]
-        whole = get_method(asked.method).whole_table is not None
+        whole = asked.recipe.whole_table is not None
         done, total = count(1), len(asked.schema.protected) * (3 if whole else 1)  # read, modelled, drawn
         return protect_table(
             table.pop(),
             asked.schema,
             **asked.parameters,
-            grouping=asked.grouping,
             shuffle=asked.shuffles,
             clip=asked.clip,
             forget=forget,

@@ -20,7 +20,7 @@ from coterie.methods import get_method
 from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes
 from coterie.report.charts import Figure, RiskPoint, risk_utility_map
-from coterie.report.charts.figure import page_style, script
+from coterie.report.charts.figure import page, page_style
 from coterie.report.examples import ORIGINAL, example_releases, risk_points, shown, whole_rows
 from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
 from coterie.report.ranking import (
@@ -83,8 +83,8 @@ def write_comparison(
                 path.unlink(missing_ok=True)
     example = examples.get(said.top.cell)
     certificate = example.certificate.to_json() if example else None
-    page = _page(comparison, said, best, figures, certificate, rows)
-    stage_bytes(page.encode(), folder / "report.html", force=True).publish()
+    content = _page(comparison, said, best, figures, certificate, rows)
+    stage_bytes(content.encode(), folder / "report.html", force=True).publish()
     return said
 
 
@@ -172,11 +172,12 @@ def _page(
     extra: Mapping[str, Mapping[str, MeasureResult]],
 ) -> str:
     """report.html: one file, no network, the verdict first."""
-    return rendered(
+    title = f"Comparison on {comparison.name}"
+    body = rendered(
         "report.html.j2",
         "The HTML report",
         {"number": number},
-        title=f"Comparison on {comparison.name}",
+        title=title,
         version=__version__,
         issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",
         comparison=comparison,
@@ -186,8 +187,6 @@ def _page(
         verdict=verdict,
         figures=figures,
         promises=_promises(best),
-        style=page_style(),
-        script=script(),
         best={
             as_text(epsilon): [_best_row(entry) for entry in best if entry.cell.epsilon == epsilon]
             for epsilon in comparison.epsilons
@@ -206,6 +205,7 @@ def _page(
         certificate_of=shown(verdict.top.cell),
         sample=comparison.sample,
     )
+    return page(title, body, page_style())
 
 
 def _promises(best: list[Best]) -> list[dict[str, Any]]:
@@ -223,15 +223,13 @@ def _promises(best: list[Best]) -> list[dict[str, Any]]:
 
 
 def _best_row(entry: Best) -> dict[str, Any]:
+    grouped = entry.cell.k > 1
     return {
-        "method": entry.cell.method,
-        "k": entry.cell.k if entry.cell.k > 1 else "–",
-        "error": entry.error,
+        **entry.to_dict(),
+        "k": entry.cell.k if grouped else "–",
         "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
-        "words": entry.words,
         "group": GROUPS[entry.group],
-        "status": entry.guarantee.status.value,
-        "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
+        "near": ", ".join(map(str, entry.near)) if grouped else "–",
     }
 
 

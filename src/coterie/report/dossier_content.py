@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from coterie.auditing.attacks import all_attacks
-from coterie.auditing.attacks.finding import Level, percent
+from coterie.auditing.attacks.finding import Estimate, Level, Unit
 from coterie.errors import counted, shortened
 from coterie.evaluation.measure import DESTROYED
 from coterie.methods.guarantee import Status
@@ -23,6 +23,7 @@ from coterie.promise.posterior import (
     odds_in_words,
     share_in_words,
 )
+from coterie.report.audit_page import shown
 from coterie.report.dossier_blocks import (
     BAD,
     OK,
@@ -254,8 +255,8 @@ def _figures(facts: DossierFacts) -> list[DossierSection]:
         rows.append(
             (
                 DossierCell(known.title if known else finding["attack"]),
-                DossierCell(_interval(finding["estimate"], finding["unit"])),
-                DossierCell(_figure(finding["baseline"]["value"], finding["unit"])),
+                DossierCell(shown(_estimate(finding["estimate"]), Unit(finding["unit"]))),
+                DossierCell(shown(Estimate.exact(finding["baseline"]["value"]), Unit(finding["unit"]))),
                 DossierCell("No control group" if level is Level.UNKNOWN else SAID[level], TONES[level]),
             )
         )
@@ -273,17 +274,9 @@ def _figures(facts: DossierFacts) -> list[DossierSection]:
     ]
 
 
-def _figure(value: float | None, unit: str) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    return percent(max(value, 0.0)) if unit == "share" else f"{value:.2f}"
-
-
-def _interval(estimate: Mapping[str, Any], unit: str) -> str:
-    value, low, high = (_figure(estimate[end], unit) for end in ("value", "low", "high"))
-    if estimate["low"] == estimate["high"]:
-        return value
-    return f"at least {low}" if high == "–" else f"{value} ({low} to {high})"
+def _estimate(written: Mapping[str, Any]) -> Estimate:
+    """As JSON has it: an open end is null."""
+    return Estimate(**{**written, "high": math.inf if written["high"] is None else written["high"]})
 
 
 _REASON = 1500  # letters; all of it lies beside the release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import SchemaError, nearest
 from coterie.schema.codebook import check_codes, check_marks, with_codes
-from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
@@ -144,7 +143,7 @@ not_applicable : optional
             )
         return self.domain
 
-    @property
+    @cached_property
     def is_protected(self) -> bool:
         return self.role in (Role.PROTECT, Role.WEIGHT)
 
@@ -158,7 +157,7 @@ not_applicable : optional
                 "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
             )
 
-    @property
+    @cached_property
     def gaps(self) -> bool:
         """Whether *missing* is an outcome that is measured and released."""
         return self.missing is Missing.OWN_CATEGORY or self.not_applicable is not None
@@ -196,12 +195,10 @@ not_applicable : optional
     @property
     def order_from_data(self) -> bool:
         """Counted in the data, or the order of a list that came from the data."""
-        listed = self.type is AttributeType.ORDINAL or (
-            self.categories is not None and self.categories.order == Order.LISTED
-        )
-        return self.ranked_by_frequency or (
-            listed and self.categories is not None and bool(self.categories.leaks)
-        )
+        if self.categories is None:
+            return False
+        listed = self.type is AttributeType.ORDINAL or self.categories.order is Order.LISTED
+        return self.ranked_by_frequency or (listed and bool(self.categories.leaks))
 
 
 class Schema(Frozen):
@@ -239,30 +236,32 @@ class Schema(Frozen):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"described twice: {', '.join(twice)}")
-        check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
+        if self.unit is not None:
+            check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
         check_rules(self.edit_rules, self.protected)
-        check_weights(self.attributes, self.totals)
+        if self.weight is not None or self.totals is not None:
+            check_weights(self.attributes, self.totals)
         return self
 
-    @property
+    @cached_property
     def edit_rules(self) -> EditRules:
         return read_rules(self.rules, self.protected, None if self.unit is None else self.unit.column)
 
     def with_role(self, role: Role) -> tuple[Attribute, ...]:
         return tuple(attribute for attribute in self.attributes if attribute.role is role)
 
-    @property
+    @cached_property
     def protected(self) -> tuple[Attribute, ...]:
         """What goes through the method: a weight too, unless it is made from public totals."""
         raked = self.raked
         return tuple(a for a in self.attributes if a.is_protected and a is not raked)
 
-    @property
+    @cached_property
     def weight(self) -> Attribute | None:
         """The survey weight, if there is one."""
         return next(iter(self.with_role(Role.WEIGHT)), None)
 
-    @property
+    @cached_property
     def raked(self) -> Attribute | None:
         """The weight, where it is not read but made from public totals."""
         return self.weight if self.totals is not None else None

@@ -49,7 +49,7 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
 
     @app.get("/p/{project}/jobs/{kind}")
     def job_state(project: Opened, kind: str) -> JSONResponse:
-        job = jobs.find(project, kind)
+        job = jobs.latest(project, kind).job
         return JSONResponse(job.shown() if job else {"kind": kind, "state": "none"})
 
     @app.post("/p/{project}/jobs/{kind}/cancel")

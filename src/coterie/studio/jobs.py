@@ -75,6 +75,32 @@ class Job:
         return {**told, **time_left(self.started, self.share if self.state == "running" else None)}
 
 
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The last job of a kind as it stands now, and what the last finished one found; that survives a restart."""
+
+    project: Project
+    kind: str
+    job: Job | None
+    key: str
+    parameters: dict[str, Any]  # that the result was made with
+    found: dict[str, Any] | None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The parameters of the last job; empty where there was none."""
+        return self.job.parameters if self.job else self.parameters
+
+    @property
+    def under_way(self) -> bool:
+        return self.job is not None and self.job.state in ("waiting", "running")
+
+    def made_with(self, parameters: dict[str, Any] | None = None) -> bool:
+        """Whether there is a result of these parameters (or of its own), and of table and description as they are now."""
+        given = self.parameters if parameters is None else parameters
+        return self.found is not None and self.key == key_of(self.project, self.kind, given)
+
+
 def time_left(started: float, share: float | None) -> dict[str, float | None]:
     """Seconds since the start, and those that are left by what was done so far."""
     seconds = time.monotonic() - started
@@ -129,22 +155,21 @@ class Jobs:
             self._change.notify_all()
         return job
 
-    def find(self, project: Project, kind: str) -> Job | None:
-        """As it stands now. Ask before `result`: else a job that ends in between is shown neither as running nor as done."""
-        job = self._jobs.get((project.id, kind))
-        return replace(job) if job else None
-
     def cancel(self, project: Project, kind: str) -> None:
         with self._change:
             self._stop(self._jobs.get((project.id, kind)))
 
-    def result(self, project: Project, kind: str) -> dict[str, Any] | None:
-        """What the last finished job of this kind found, with its key and parameters; survives a restart."""
+    def latest(self, project: Project, kind: str) -> Latest:
+        # The job first: one that ends in between would be shown neither as running nor as done.
+        job = self._jobs.get((project.id, kind))
+        job = replace(job) if job else None
         try:
-            found: dict[str, Any] = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
+            made = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return None
-        return found if found.get("coterie") == __version__ else None  # another version's pages may need more
+            made = {}
+        if made.get("coterie") != __version__:  # another version's pages may need more
+            return Latest(project, kind, job, "", {}, None)
+        return Latest(project, kind, job, made["key"], made["parameters"], made["found"])
 
     def close(self) -> None:
         with self._change:

@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 
 from coterie._version import __version__
 from coterie.errors import CoterieError
-from coterie.methods.guarantee import beside_in_words
+from coterie.methods.guarantee import beside_in_words, label_beside_status
 from coterie.report.charts import Figure
 from coterie.report.charts.svg import in_order
 from coterie.schema.exact import as_text, number
@@ -51,12 +51,6 @@ Running = Annotated[Jobs, Depends(_jobs)]
 Releasing = Annotated[Releases, Depends(_releases)]
 
 
-def _said(promise: Any) -> str:
-    """The label beside its status, which some labels begin with."""
-    found = promise if isinstance(promise, dict) else {"status": promise.status, "label": promise.label}
-    return str(found["label"]).removeprefix(f"{found['status']}; ")
-
-
 def _grouped(notes: Iterable[str]) -> list[str]:
     """`age: public because …` of many columns as one sentence for all that have the same reason."""
     others, reasons = [], dict[str, list[str]]()
@@ -78,7 +72,7 @@ _pages = Environment(
 _pages.globals.update(version=__version__, glossary=GLOSSARY)
 _pages.filters["exact"] = as_text
 _pages.filters["number"] = number
-_pages.filters["said"] = _said
+_pages.filters["said"] = label_beside_status
 _pages.filters["beside"] = beside_in_words
 _pages.filters["grouped"] = _grouped
 _pages.filters["thousands"] = lambda count: f"{count:,}"

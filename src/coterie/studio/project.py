@@ -19,6 +19,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
+from coterie.methods import get_method
 from coterie.publication.staging import stage_bytes
 from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
 from coterie.schema.document import read_schema
@@ -77,6 +78,17 @@ class Choice(StoredPart):
         """As `coterie.protect` takes them."""
         return {**self.model_dump(), "epsilon": self.epsilon or None, "delta": self.delta or None}
 
+    @classmethod
+    def sent(cls, form: Sent) -> Choice:
+        """One line of a comparison or of a recommendation. A method takes of the settings what it needs."""
+        recipe = get_method(form.text("method"))
+        return cls(
+            method=recipe.name,
+            epsilon=form.text("epsilon") if recipe.adds_noise else "",
+            k=None if recipe.fixed_k else form.whole("k", "k"),
+            delta=form.text("delta") if recipe.whole_table is not None else "",
+        )
+
 
 class Wish(StoredPart):
     """What the release is for, and for whom."""
@@ -89,25 +101,28 @@ class Wish(StoredPart):
     unit_size: float | None = None  # rows of an average unit
 
 
-class PastRelease(StoredPart):
+class ReleaseOrder(StoredPart):
+    """What is to be released, where to, and who counts it."""
+
+    choice: Choice
+    data: str  # an absolute path, or a database's address without its password
+    table: str | None = None  # of a database
+    certificate: str
+    internal: str | None = None
+    key: str | None = None
+    ledger: str | None = None  # None: this release is not recorded in a ledger
+    population: str | None = None
+    despite: str = ""  # why it goes on although the audit found a severe risk, or the promise does not hold
+
+
+class PastRelease(ReleaseOrder):
     """What left the house, and what it cost."""
 
-    data: str
-    certificate: str
     at: str
-    choice: Choice
     cost: str
     status: str
     label: str
-    ledger: str | None = None
-    population: str | None = None
     plan: str = ""  # which plan it came from: it is recorded once, however often that is asked for
-    table: str | None = None  # of a database
-    internal: str | None = None
-    key: str | None = None
-    despite: str = (
-        ""  # why it was released although the audit found a severe risk, or the promise does not hold
-    )
 
 
 class SignedReason(StoredPart):
@@ -235,6 +250,11 @@ class Project:
     def records(self) -> int:
         assert self.state.loaded is not None
         return self.state.loaded.rows
+
+    @property
+    def choice(self) -> Choice:
+        assert self.state.choice is not None
+        return self.state.choice
 
     def schema(self) -> Schema:
         return _parsed(self.schema_path.read_text(encoding="utf-8"), self.folder)

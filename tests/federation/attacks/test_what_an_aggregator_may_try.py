@@ -125,8 +125,8 @@ def test_nobody_is_told_what_it_has_spent_without_its_own_hand(
     study = shared.study([home.owner for home in homes])
     chunk = {"sha256": "0" * 64, "size": 1, "rows": 40}
     made_up = Manifest(study=study.id, owner=homes[0].owner, chunks=(chunk,), certificate="")
-    forged = Signed.of(made_up, "manifest", Keys.generate()).content()
-    told = {"id": study.id, "study": Signed.of(study, "study", shared.aggregator.keys).content()}
+    forged = Signed.of(made_up, Keys.generate()).content()
+    told = {"id": study.id, "study": Signed.of(study, shared.aggregator.keys).content()}
     with shared.client(homes[0], f"session-of-{homes[0].owner}-here") as client:
         monkeypatch.setattr(client, "get", lambda target: {"studies": [{**told, "manifest": forged}]})
         with pytest.raises(FederationError, match="signature"):

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from coterie.auditing.attacks.finding import Details, Estimate, Finding, Level, NotRun, Worst
-from coterie.registry import Parts, discover, look_up
+from coterie.registry import Parts, discover, unknown
 
 
 class OutOfTime(Exception):
@@ -107,4 +107,7 @@ def all_attacks() -> Parts[Attack]:
 
 
 def get_attack(name: str) -> Attack:
-    return look_up("attack", name, all_attacks())
+    attacks = all_attacks()
+    if isinstance(name, str) and name in attacks:
+        return attacks[name]
+    raise unknown("attack", name, attacks)

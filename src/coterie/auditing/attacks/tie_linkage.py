@@ -18,7 +18,6 @@ from coterie.auditing.attacks.finding import (
     Estimate,
     Level,
     Measured,
-    interval_words,
     percent,
     proportion,
     share_against,
@@ -64,7 +63,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     return ATTACK.found_worst(
         best,
         f"Knowing the rows of {percent(evidence.known)} of people, an attacker who holds {best.name} finds the rows of "
-        f"{interval_words(best.estimate, best.looked_at)} of the others from shared values alone; "
+        f"{best.words} of the others from shared values alone; "
         f"a blind guess would find {percent(chance.value)}.",
         details,
     )

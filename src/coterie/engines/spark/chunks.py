@@ -8,7 +8,7 @@ there, or by the file it came from, and knows the number of its first record onc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -26,7 +26,6 @@ from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.checked import column_of, located, with_policies
 from coterie.table.columns.column import CategoryColumn, Column, released_field
-from coterie.table.columns.labels import further_codes
 
 Batches = Iterator[pa.RecordBatch]
 BYTES = 8 << 20  # of the rows that make one chunk
@@ -154,7 +153,10 @@ def _checked(
     for place, (path, start, run) in enumerate(_runs(batches, most)):
         table = pa.Table.from_batches(run).select(range(len(names))).rename_columns(names)
         try:
-            columns = {like.attribute.name: _column(table, like, schema) for like in likes}
+            columns = {
+                like.attribute.name: column_of(table[like.attribute.name], like.attribute, schema, like)
+                for like in likes
+            }
             checked = with_policies(table, columns, schema)
         except DataError as error:
             # An executor does not know how many rows other partitions have: it says what it counts.
@@ -211,13 +213,6 @@ def _one_row(row: dict[str, Any]) -> pa.RecordBatch:
     kinds = {_PLACE: pa.int32(), _COUNT: pa.int32(), _PATH: pa.string()}
     kinds |= {_SIZE: pa.int64(), _START: pa.int64()}
     return pa.RecordBatch.from_pydict({n: pa.array([v], kinds.get(n, pa.binary())) for n, v in row.items()})
-
-
-def _column(table: pa.Table, like: Column, schema: Schema) -> Column:
-    column = table.column(like.attribute.name)
-    if isinstance(like, CategoryColumn):
-        return replace(like, codes=further_codes(column, like))
-    return column_of(column, like.attribute, schema)
 
 
 def _quoted(name: str) -> str:

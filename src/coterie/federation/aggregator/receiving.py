@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
 from pydantic import Field
-from sqlalchemy import Connection, Select, insert, select
+from sqlalchemy import Connection
 
 from coterie.federation.aggregator.home import Aggregator, Fault, require_room, row_bytes
 from coterie.federation.documents.answers import (
@@ -29,7 +29,6 @@ from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage import parties, studies
-from coterie.federation.storage.database import chunks
 from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
@@ -43,7 +42,7 @@ def answer(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str
 
     Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating it changes nothing.
     """
-    signed, opened = _said(aggregator, owner, body, study, "answer", Answer)
+    signed, opened = _said(aggregator, owner, body, study, Answer)
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
     with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.answer is not None and signed_from(mine.answer).document == signed.document:
@@ -69,7 +68,7 @@ def group_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: 
             raise Conflict("Only the lead owner of a vertical study makes the group key.", _LOOK)
         if row.group_key is not None and signed_from(row.group_key).document == signed.document:
             return {"state": "kept"}
-        key = opened_group_key(signed.text(), row.study)
+        key = opened_group_key(signed, row.study)
         expected = sorted(entry.owner for entry in row.study.roster if entry.owner != owner.name)
         if key.study != study or sorted(entry.owner for entry in key.sealed) != expected:
             raise FederationError("The group key is not sealed to each other owner exactly once.", _ASK)
@@ -79,12 +78,13 @@ def group_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: 
 
 
 class ProgressReport(Document):
+    kind = "report"
     state: ContributionState
 
 
 def progress(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """RESERVED, COMPUTED or WITHDRAWN."""
-    state = validated(ProgressReport, parsed(body), "report").state
+    state = validated(ProgressReport, parsed(body)).state
     if state not in (_C.RESERVED, _C.COMPUTED, _C.WITHDRAWN):
         raise FederationError("Only RESERVED, COMPUTED and WITHDRAWN are reported.", _ASK)
     with _moving(aggregator, owner, study) as (connection, row, mine):
@@ -100,7 +100,7 @@ def progress(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: s
 
 def manifest(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, object]:
     """Which chunks will come; answers which are missing."""
-    signed, opened = _said(aggregator, owner, body, study, "manifest", Manifest)
+    signed, opened = _said(aggregator, owner, body, study, Manifest)
     with _moving(aggregator, owner, study) as (connection, row, mine):
         if mine.manifest is not None:
             if _manifest_digest(mine) != sha256(signed.canonical()):
@@ -111,8 +111,9 @@ def manifest(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: s
             unpacked = opened.rows * row_bytes(row.study.asked_of(owner.name))
             require_room(aggregator.folder, max(sum(chunk.size for chunk in opened.chunks), unpacked))
             studies.move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
-        missing = _missing(connection, mine, len(opened.chunks))
-    return {"missing": [] if mine.receipt else missing}
+    chunks = [aggregator.chunk(study, owner.id, number) for number in range(len(opened.chunks))]
+    missing = [] if mine.receipt else [number for number, path in enumerate(chunks) if not path.exists()]
+    return {"missing": missing}
 
 
 def chunk(
@@ -124,7 +125,7 @@ def chunk(
         if mine.receipt is not None:
             return {"number": number}
         raise Conflict(f"A contribution that is {mine.state} takes no chunks.", "Send the manifest first.")
-    claimed = mine.opened_manifest(row.study.keys[owner.name]).chunks
+    claimed = mine.opened_manifest(row.study).chunks
     if number >= len(claimed):
         raise Fault(404, "not found", "The manifest has no such chunk.")
     if len(body) != claimed[number].size or sha256(body) != claimed[number].sha256:
@@ -135,9 +136,6 @@ def chunk(
     path = aggregator.chunk(study, owner.id, number)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(path, body)
-    with aggregator.database.writing() as connection:
-        if not connection.execute(_there(mine).where(chunks.c.number == number)).first():
-            connection.execute(insert(chunks).values(study=study, owner=owner.id, number=number))
     return {"number": number}
 
 
@@ -148,27 +146,25 @@ def seal(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) 
         return signed_from(mine.receipt).content()
     if mine.manifest is None:
         raise Conflict("There is nothing to seal yet.", "Send the manifest and its chunks first.")
-    opened = mine.opened_manifest(row.study.keys[owner.name])
-    with aggregator.database.reading() as connection:
-        missing = _missing(connection, mine, len(opened.chunks))
+    opened = mine.opened_manifest(row.study)
     require_collecting(row)
     digest, values = _manifest_digest(mine), {}
     if row.study.sealed:  # the owner's word for the others that this very part is here
-        delivery, said = _said(aggregator, owner, body, study, "delivery", Delivery)
+        delivery, said = _said(aggregator, owner, body, study, Delivery)
         if said.manifest != digest:
             raise FederationError("The delivery is about another manifest.", _ASK)
         values = {"delivery": delivery.text()}
+    missing = []
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
         path = aggregator.chunk(study, owner.id, number)
-        if number not in missing and (not path.exists() or file_sha256(path) != claimed.sha256):
+        if not path.exists() or file_sha256(path) != claimed.sha256:
+            path.unlink(missing_ok=True)
             missing.append(number)
     if missing:
-        raise Fault(
-            409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=sorted(missing)
-        )
+        raise Fault(409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=missing)
     receipt = Receipt(study=study, owner=owner.name, manifest=digest, rows=opened.rows, at=stamp(now()))
-    signed = Signed.of(receipt, "receipt", aggregator.keys)
+    signed = Signed.of(receipt, aggregator.keys)
     with _moving(aggregator, owner, study) as (connection, current, _):
         if current.opening is not None:
             raise Conflict("The others have begun to open their parts; this one came too late.", _LOOK)
@@ -178,7 +174,7 @@ def seal(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) 
 
 def part_key(aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str) -> dict[str, str]:
     """What opens a sealed part, when all owners have delivered."""  # until then nobody needs it, and it costs ε
-    signed, opened = _said(aggregator, owner, body, study, "part key", PartKey)
+    signed, opened = _said(aggregator, owner, body, study, PartKey)
     with _moving(aggregator, owner, study) as (connection, row, mine):
         if row.opening is None or mine.receipt is None or mine.manifest is None:
             raise Conflict("Keys are given when all owners have delivered.", "Keep it until then.")
@@ -251,15 +247,12 @@ def _moving(
 
 
 def _said(
-    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, kind: str, model: type[D]
+    aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, model: type[D]
 ) -> tuple[Signed, D]:
-    """By the owner about its part in this study, with the key that the roster names: its keys may have changed since."""
+    """What the owner signed about its part in this study. The key of the roster counts; it may have another one by now."""
     row, _ = _seen(aggregator, owner, study)
     signed = signed_from(body)
-    opened = signed.opened(kind, model, key=row.study.keys[owner.name])
-    if (opened.study, opened.owner) != (study, owner.name):
-        raise FederationError(f"The {kind} is about another study or owner.", _ASK)
-    return signed, opened
+    return signed, model.opened(signed, row.study, owner.name)
 
 
 def _manifest_digest(mine: studies.Contribution) -> str:
@@ -277,22 +270,14 @@ def require_collecting(row: studies.StudyRow) -> None:
         raise Conflict(f"The study is {row.state}; it does not collect.", _LOOK)
 
 
-def _there(mine: studies.Contribution) -> Select[int]:
-    return select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
-
-
-def _missing(connection: Connection, mine: studies.Contribution, count: int) -> list[int]:
-    there = set(connection.execute(_there(mine)).scalars())
-    return [number for number in range(count) if number not in there]
-
-
 class RecoveryReport(Document):
+    kind = "report"
     diary: Annotated[str, Field(max_length=100)]
 
 
 def recovered(aggregator: Aggregator, owner: parties.Owner, body: bytes) -> dict[str, str]:
     """After a restore: the owner has charged again what was spent, and its diary goes on from here."""
-    said = validated(RecoveryReport, parsed(body), "report")
+    said = validated(RecoveryReport, parsed(body))
     with aggregator.database.writing() as connection:
         parties.begin_witness(connection, owner, said.diary)
     return {"state": "kept"}
@@ -320,7 +305,7 @@ def new_keys(aggregator: Aggregator, owner: parties.Owner, body: bytes) -> dict[
     From now on requests are signed with the new key, and new studies name it. Studies under way keep the old one.
     """
     signed = signed_from(body)
-    said = signed.opened("new keys", NewKeys, key=signed.key)
+    said = signed.opened(NewKeys, key=signed.key)
     require_sound(said.new, said.sealing_key)
     if said.new != signed.key or said.old != owner.key:
         raise FederationError("The new keys are not signed by themselves, or not this owner's.", _ASK)
@@ -346,7 +331,7 @@ def give_parcel(
     aggregator: Aggregator, owner: parties.Owner, body: bytes, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
     """Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing."""
-    signed, parcel = _said(aggregator, owner, body, study, "parcel", Parcel)
+    signed, parcel = _said(aggregator, owner, body, study, Parcel)
     with aggregator.database.writing() as connection:
         row, mine = _blinded_part(connection, owner, study)
         expected = (row.study.other(owner.name).owner, step, number)

@@ -113,7 +113,7 @@ async def protocol(request: Request, service: Serving) -> Response:
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
     key, content = await service.enrolling(request, wire.LARGEST_ENROLMENT)
-    form = validated(Enrolment, parsed(content), "enrolment")
+    form = validated(Enrolment, parsed(content))
     if form.key != key:
         raise Fault(401, "unauthorised", NO_DETAIL)
 

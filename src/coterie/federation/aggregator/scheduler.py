@@ -111,9 +111,8 @@ def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
 def _answers(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """Steps 1–3: enough owners approve, and their attributes fit together."""
     study = row.study
-    keys = study.keys
     approved = [part for part in parts if part.state is _C.APPROVED]
-    reason = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1] for part in approved})
+    reason = disagreement(study, {part.name: part.opened_answer(study) for part in approved})
     reason = reason or _too_few(row, parts)
     if reason:
         return _move(aggregator, row, _S.FAILED, reason=reason)
@@ -127,17 +126,16 @@ def _answers(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.
 def _collect(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """Steps 4–6 are the owners'. Look at what they delivered, and see whether that was all."""
     study = row.study
-    keys = study.keys
     for part in parts:
         if part.state is _C.DELIVERED and (part.part_key is not None or not study.sealed):
-            done, wrong = wrong_content(aggregator, study, part, keys[part.name])
+            done, wrong = wrong_content(aggregator, study, part)
             if not done:
                 return True  # the next of its chunks when the other studies have had their turn
             return _judge(aggregator, part, wrong)
     for part in parts:
         # Somebody who approves after the others have begun must not make their work void.
         if part.state is _C.APPROVED:
-            late = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1]})
+            late = disagreement(study, {part.name: part.opened_answer(study)})
             if late:
                 return _judge(aggregator, part, late)
     if row.opening is not None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from coterie.federation.documents import wire
-from coterie.federation.documents.signed import Document, parsed, sha256, signed_from, validated
+from coterie.federation.documents.signed import Document, Signed, parsed, sha256, validated
 from coterie.federation.documents.study import (
     AttributeName,
     Moment,
@@ -44,6 +44,16 @@ class OfOwner(Document):
     study: StudyId
     owner: OwnerName
 
+    @classmethod
+    def opened(cls, signed: Signed, study: Study, owner: str) -> Self:
+        """What this owner signed about its part in this study, with the key that the roster names."""
+        said = signed.opened(cls, key=study.keys[owner])
+        if (said.study, said.owner) != (study.id, owner):
+            raise FederationError(
+                f"The {cls.kind} is about another study or owner.", "Ask its sender for a correct one."
+            )
+        return said
+
 
 class Answer(OfOwner):
     """Step 2 of Del Vasto-Terrientes et al.: which attributes an owner is willing to share; or why it is not.
@@ -54,6 +64,7 @@ class Answer(OfOwner):
     certificate prints it in place of the owner's own certificate, unless `rows_public` says that the number is no secret.
     """
 
+    kind = "answer"
     coterie_answer: Literal[1] = 1
     decision: Literal["approve", "refuse"]
     attributes: Annotated[tuple[AttributeName, ...], Field(max_length=1000)] = ()
@@ -90,6 +101,7 @@ class Answer(OfOwner):
 class Succession(Document):
     """The aggregator's new key, in the hand of the old one. Who had pinned the old one pins the new."""
 
+    kind = "succession"
     coterie_succession: Literal[1] = 1
     old: PublicKey
     new: PublicKey
@@ -99,6 +111,7 @@ class Succession(Document):
 class NewKeys(Document):
     """An owner's new keys, in the hand of the new one; the request that brings them is signed with the old."""
 
+    kind = "new keys"
     coterie_new_keys: Literal[1] = 1
     old: PublicKey
     new: PublicKey
@@ -113,6 +126,7 @@ class SealedKey(Document):
 class GroupKey(Document):
     """The lead owner's key for the pseudonyms, sealed to each other owner. The aggregator only carries it."""
 
+    kind = "group key"
     coterie_group_key: Literal[1] = 1
     study: StudyId
     lead: OwnerName
@@ -128,6 +142,7 @@ class ExchangeStep(StrEnum):
 class Parcel(OfOwner):
     """What one owner of a blinded study sends the other, sealed. The aggregator only carries it."""
 
+    kind = "parcel"
     coterie_parcel: Literal[1] = 1
     to: OwnerName
     step: ExchangeStep
@@ -151,6 +166,7 @@ class Manifest(OfOwner):
     """Exactly which bytes an owner contributes, and the certificate about them (empty while the part is sealed: it holds
     the part's hash)."""
 
+    kind = "manifest"
     coterie_manifest: Literal[1] = 1
     chunks: Annotated[tuple[Chunk, ...], Field(min_length=1, max_length=wire.MOST_CHUNKS)]
     certificate: Annotated[str, Field(max_length=500_000)]
@@ -163,6 +179,7 @@ class Manifest(OfOwner):
 class Delivery(OfOwner):
     """An owner says that its sealed part is with the aggregator. The others see it before they give their keys."""
 
+    kind = "delivery"
     coterie_delivery: Literal[1] = 1
     manifest: Sha256
 
@@ -170,6 +187,7 @@ class Delivery(OfOwner):
 class PartKey(OfOwner):
     """What opens an owner's sealed part, and the certificate about it. From then on the part counts as spent."""
 
+    kind = "part key"
     coterie_part_key: Literal[1] = 1
     manifest: Sha256
     key: PublicKey  # 32 bytes
@@ -179,18 +197,19 @@ class PartKey(OfOwner):
 class Receipt(OfOwner):
     """The aggregator has everything that this manifest names."""
 
+    kind = "receipt"
     coterie_receipt: Literal[1] = 1
     manifest: Sha256
     rows: int
     at: Moment
 
 
-def opened_group_key(text: str, study: Study) -> GroupKey:
+def opened_group_key(signed: Signed, study: Study) -> GroupKey:
     """The group key, if the lead owner of this study signed it."""
     lead = study.entry(study.lead or "")
     if lead is None:
         raise FederationError("The study has no lead owner.", "Ask the aggregator's administrator.")
-    return signed_from(text).opened("group key", GroupKey, key=lead.key)
+    return signed.opened(GroupKey, key=lead.key)
 
 
 # A one-time invitation: where the aggregator is, which keys to pin, and a secret that works once.
@@ -199,6 +218,7 @@ _PREFIX = "coterie-invitation:"
 
 
 class Invitation(Document):
+    kind = "invitation"
     coterie_invitation: Literal[1] = 1
     owner: OwnerName
     url: Annotated[str, Field(pattern=r"^https://[^\s/]+$", max_length=300)]
@@ -223,12 +243,13 @@ class Invitation(Document):
             raw = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
         except (binascii.Error, ValueError):
             raise FederationError("The invitation is damaged.", "Copy it whole, or ask again.") from None
-        return validated(cls, parsed(raw), "invitation")
+        return validated(cls, parsed(raw))
 
 
 class Enrolment(Document):
     """What the owner sends once: the secret, and both public keys. The request is signed with the new key."""
 
+    kind = "enrolment"
     token: Annotated[str, Field(min_length=20, max_length=100)]
     key: PublicKey
     sealing_key: PublicKey

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Callable
@@ -77,30 +76,32 @@ class Agent:
                     quiet = self.round(content)
                 version = content["version"] if quiet else ""
                 failures = 0
-            except (Unreachable, OSError) as error:
+            except (Unreachable, OSError, Conflict, NotAccepted) as error:
                 failures += 1
-                pause = backoff(failures)
-                event, problem = (
-                    ("unreachable", error.problem) if isinstance(error, Unreachable) else _storage(error)
-                )
-                self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
-                time.sleep(pause)
-                continue
-            except (Conflict, NotAccepted) as error:
-                # A clock, a killed process that still seems to speak, a request that came twice: all of them pass.
-                failures += 1
-                if failures == 1:
-                    # Whose key is used twice should find it in its own diary too.
-                    self.home.journal.note("turned away", reason=error.problem)
-                lasting = isinstance(error, ClockOff | Suspended | Conflict)
-                if once or (failures >= _ATTEMPTS and not lasting):
-                    raise
-                pause = backoff(failures)
-                self.say("waiting", None, f"{error.problem} {error.advice} Next try in {pause:.1f} s.")
-                time.sleep(pause)
+                self._wait(error, failures, once=once)
                 continue
             if once or (until_done and self._done(content["studies"])):
                 return
+
+    def _wait(
+        self, error: Unreachable | OSError | Conflict | NotAccepted, failures: int, *, once: bool
+    ) -> None:
+        """Say what is in the way, and wait for longer each time; or give up on what will not pass by itself."""
+        if isinstance(error, OSError):
+            event, problem = "storage", _disk_problem(error)
+        elif isinstance(error, Unreachable):
+            event, problem = "unreachable", error.problem
+        else:
+            # A wrong clock, a killed process that still counts as active and a repeated request pass by themselves.
+            event, problem = "waiting", f"{error.problem} {error.advice}"
+            if failures == 1:  # an owner whose key is used elsewhere should find it in its own diary
+                self.home.journal.note("turned away", reason=error.problem)
+            lasting = isinstance(error, ClockOff | Suspended | Conflict)
+            if once or (failures >= _ATTEMPTS and not lasting):
+                raise error
+        pause = backoff(failures)
+        self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
+        time.sleep(pause)
 
     def _compare(self, content: dict[str, Any]) -> None:
         """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
@@ -347,21 +348,21 @@ class Agent:
             raise FederationError(
                 "The approval of this study is not in the journal.", "Approve or withdraw it."
             )
-        return validated(OwnerSource, said["source"], "decision")
+        return validated(OwnerSource, said["source"])
 
     def _group_key(self, home: OwnerHome, study: Study, envelope: Any) -> bytes:
         own = home.study(study.id) / "group.key"
         if study.lead == home.owner:
             return own.read_bytes()
-        key = opened_group_key(json.dumps(envelope), study)
+        key = opened_group_key(validated(Signed, envelope), study)
         sealed = next((entry.sealed for entry in key.sealed if entry.owner == home.owner), "")
         return unseal(sealed, home.keys.sealing, study.id)
 
 
-def _storage(error: OSError) -> tuple[str, str]:
+def _disk_problem(error: OSError) -> str:
     if error.errno in NO_ROOM:
-        return "storage", "This owner's disk is full; nothing is lost, nothing is charged twice. Make room."
-    return "storage", f"A file of this owner cannot be read or written ({error.strerror})."
+        return "This owner's disk is full; nothing is lost, nothing is charged twice. Make room."
+    return f"A file of this owner cannot be read or written ({error.strerror})."
 
 
 def backoff(failures: int) -> float:

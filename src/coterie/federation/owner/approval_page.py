@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "disjoint": form.get("disjoint") == "yes",
                 "rows_public": form.get("rows_public") == "yes",
             }
-            source = validated(OwnerSource, content, "approval")
+            source = validated(OwnerSource, content)
             note_approval(self.home, wanted, source)
             self.said(study, "approve")
 

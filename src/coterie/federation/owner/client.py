@@ -157,9 +157,9 @@ class Client(AbstractContextManager["Client", None]):
         _, told, _ = self._exchanged("GET", "/v1/protocol", b"", {}, _PATIENCE)
         chain, content = [self._aggregator], parsed(told)
         for entry in content.get("successions", ()) if isinstance(content, dict) else ():
-            signed = validated(Signed, entry, "succession")
+            signed = validated(Signed, entry)
             if signed.key == chain[-1]:
-                said = signed.opened("succession", Succession, key=signed.key)
+                said = signed.opened(Succession, key=signed.key)
                 chain += [said.new] if said.old == signed.key else []
         answered = wire.response_text(status, body, nonce)
         if len(chain) == 1 or not verify(chain[-1], "response", answered, signature):
@@ -313,7 +313,7 @@ def rotate_keys(home: OwnerHome, connect: Callable[[Keys], Client]) -> Keys:
     said = NewKeys(old=old.public, new=new.public, sealing_key=new.sealing_public)
     try:
         with connect(old) as client:
-            client.post("/v1/keys", Signed.of(said, "new keys", new).content())
+            client.post("/v1/keys", Signed.of(said, new).content())
     except (ClockOff, Suspended):
         raise
     except NotAccepted:

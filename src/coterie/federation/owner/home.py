@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from coterie.errors import reading
 from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import Study
@@ -304,10 +305,8 @@ def prepare(folder: Path) -> Keys:
 
 def keep_tls_client(folder: Path, given: Path) -> Path:
     """A copy that only this owner can read, beside its other keys."""
-    try:
+    with reading(str(given), FederationError):
         content = given.read_bytes()
-    except OSError as error:
-        raise FederationError(f"{given} cannot be read ({error.strerror}).", "Check the path.") from None
     path = folder / _TLS_CLIENT
     keep_private(path, content)
     return path

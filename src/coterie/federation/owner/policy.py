@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, reading
 from coterie.federation.documents.signed import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
 from coterie.federation.documents.wire import now
@@ -99,6 +99,7 @@ EXCHANGES = Limit(most=6, days=365)  # of blinded ids with one other owner
 class OwnerSource(Document):
     """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
 
+    kind = "approval"
     data: str
     table: str | None = None
     query: str | None = None
@@ -117,6 +118,7 @@ class OwnerSource(Document):
 
 
 class Policy(OwnerSource):
+    kind = "policy"
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
     # A study needs 2k rows: with one k after the other its author could count a table that has no more than twice this.
@@ -186,10 +188,12 @@ def _listed(names: list[str]) -> str:
 def read_policy(path: Path) -> Policy | None:
     if not path.exists():
         return None
+    with reading(f"The policy {path}", FederationError):
+        text = path.read_text(encoding="utf-8")
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content: Any = yaml.safe_load(text)
+    except yaml.YAMLError:
         raise FederationError(
-            f"The policy {path} cannot be read.", "Write it as YAML; see docs/how-to/federate.md."
+            f"The policy {path} is not valid YAML.", "See docs/how-to/federate.md for an example."
         ) from None
-    return validated(Policy, content, f"policy {path.name}")
+    return validated(Policy, content)

@@ -96,13 +96,6 @@ contributions = sa.Table(
     # When the owner said that it knows the end, and holds its copy if there is one.
     sa.Column("closed", sa.String(40)),
 )
-chunks = sa.Table(
-    "chunks",
-    metadata,
-    sa.Column("study", sa.String(64), primary_key=True),
-    sa.Column("owner", sa.Integer, primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
-)
 # What two owners of a blinded study send each other, sealed: the aggregator carries it and forgets it.
 parcels = sa.Table(
     "parcels",

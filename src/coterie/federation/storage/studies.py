@@ -11,11 +11,13 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from coterie.federation.documents.answers import Answer, Manifest, PartKey
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.documents.states import ContributionState, StudyState, is_final, may_follow
-from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict
+from coterie.federation.secrets.keys import raw_key
 from coterie.federation.storage.database import Database, contributions, owners, parcels, studies
 from coterie.federation.storage.parties import note
+from coterie.promise.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -59,25 +61,28 @@ class Contribution:
     left: str | None  # when its owner left, and its key ended
     suspended: str | None  # since when its owner is turned away
 
-    def signed_answer(self, key: str) -> tuple[Signed, Answer]:
+    # What the owner signed, opened with the key that the roster of its study names.
+
+    def opened_answer(self, study: Study) -> Answer:
         assert self.answer is not None
-        envelope = signed_from(self.answer)
-        return envelope, envelope.opened("answer", Answer, key=key)
+        return Answer.opened(signed_from(self.answer), study, self.name)
 
-    def opened_manifest(self, key: str) -> Manifest:
+    def opened_manifest(self, study: Study) -> Manifest:
         assert self.manifest is not None
-        return signed_from(self.manifest).opened("manifest", Manifest, key=key)
+        return Manifest.opened(signed_from(self.manifest), study, self.name)
 
-    def opened_key(self, key: str) -> PartKey | None:
-        """The key of a sealed part, once it is here."""
-        if self.part_key is None:
-            return None
-        return signed_from(self.part_key).opened("part key", PartKey, key=key)
+    def opened_key(self, study: Study) -> bytes | None:
+        """What opens a sealed part, once it is here."""
+        return None if self.part_key is None else raw_key(self._part_key(study).key)
 
-    def certificate_text(self, key: str) -> str:
+    def opened_certificate(self, study: Study) -> Certificate:
         """The owner's certificate about its part: in the manifest, or with the key of a sealed part."""
-        opened = self.opened_key(key)
-        return self.opened_manifest(key).certificate if opened is None else opened.certificate
+        holder = self.opened_manifest(study) if self.part_key is None else self._part_key(study)
+        return Certificate.from_json(holder.certificate)
+
+    def _part_key(self, study: Study) -> PartKey:
+        assert self.part_key is not None
+        return PartKey.opened(signed_from(self.part_key), study, self.name)
 
 
 def add_study(connection: Connection, signed: Signed, study: Study) -> None:
@@ -279,7 +284,7 @@ def _contributions(connection: Connection, condition: Any) -> list[Contribution]
 def _opened(text: str) -> tuple[Signed, Study]:
     """A study never changes, and with hundreds of owners its document is long: read it once."""
     signed = signed_from(text)
-    return signed, signed.opened(KIND, Study, key=signed.key)
+    return signed, signed.opened(Study, key=signed.key)
 
 
 def _study(row: Any) -> StudyRow:

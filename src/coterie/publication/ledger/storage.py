@@ -20,9 +20,9 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from coterie.errors import LedgerError, OutputError
+from coterie.publication.ledger.account import digest_of
 from coterie.publication.ledger.book import Book
 from coterie.publication.ledger.seals import GENESIS, broken, canonical, decoded, seal, sealed
-from coterie.publication.ledger.snapshot import digest_of
 from coterie.publication.staged_files import stage_file
 from coterie.schema import exact
 

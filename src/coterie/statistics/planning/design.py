@@ -46,6 +46,7 @@ from coterie.statistics.specification.specification import (
     Route,
     Specification,
     Statistic,
+    StatisticKind,
 )
 
 LEAST_SHARE = 0.02  # of an even split
@@ -84,7 +85,20 @@ class Design:
         """How what is asked is put together from what is measured under these budgets."""
         sources = self.metric.sources
         sds = [s.law.noise_scale(float(b)) for s, b in zip(sources, budgets, strict=True)]
-        return Reconstruction.of(self.groups, self.starts, sds, self.metric.source_of, self.shared)
+        return Reconstruction.of(
+            self.groups, self.starts, sds, self.metric.source_of, self.shared, self.rising
+        )
+
+    @cached_property
+    def rising(self) -> tuple[tuple[int, ...], ...]:
+        """Quantiles of the same values, as places among the quantities; lower ones first, as they are published."""
+        place = {quantity.name: index for index, quantity in enumerate(self.metric.quantities)}
+        found: dict[object, set[tuple[float, int]]] = {}
+        for s in self.specification.statistics:
+            if s.kind is StatisticKind.QUANTILE:
+                (measured,) = names_in(self.statistics[s.name])
+                found.setdefault((s.where, s.columns), set()).add((s.quantile, place[measured]))
+        return tuple(tuple(index for _, index in sorted(pairs)) for pairs in found.values() if len(pairs) > 1)
 
     @cached_property
     def shared(self) -> tuple[tuple[tuple[int, ...], tuple[SharedMargin, ...]], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -248,7 +249,15 @@ def predict(design: Design, budgets: Floats, rough: bool = False) -> tuple[Predi
         exponent -= 2
     if any(matters(group) for group in design.groups):
         return predict_consistent(design, budgets, exponent)
-    return design.metric.predict(budgets, exponent=exponent)
+    found = design.metric.predict(budgets, exponent=exponent)
+    if not design.rising:
+        return found
+    sorted_ones = set(itertools.chain.from_iterable(design.rising))
+    replayed = predict_consistent(design, budgets, exponent)
+    return tuple(
+        new if sorted_ones.intersection(error.inputs) else alone
+        for error, alone, new in zip(design.metric.errors, found, replayed, strict=True)
+    )
 
 
 def matters(group: Group) -> bool:

@@ -254,6 +254,7 @@ class Reconstruction:
     links: tuple[Links, ...]  # groups that share something
     alone: NDArray[np.int64]  # quantities of no group …
     alone_at: NDArray[np.int64]  # … and where they are measured
+    rising: tuple[tuple[int, ...], ...]  # quantiles of the same values, lower ones first
     count: int  # of quantities
 
     @classmethod
@@ -264,10 +265,11 @@ class Reconstruction:
         sds: Sequence[float],
         source_of: NDArray[np.int64],
         shared: Iterable[tuple[tuple[int, ...], tuple[SharedMargin, ...]]] = (),
+        rising: tuple[tuple[int, ...], ...] = (),
     ) -> Reconstruction:
         """`starts[i]`: where measurement i begins among all numbers; `sds[i]`: the spread of its noise.
 
-        `shared`: of groups of one kind, the margins that they share.
+        `shared`: of groups of one kind, the margins that they share; `rising`: quantities that are published in this order.
         """
         fits, places = [], []
         for group in groups:
@@ -293,15 +295,15 @@ class Reconstruction:
             )
             for members, margins in shared
         ]
-        return cls(tuple(groups), tuple(fits), tuple(places), tuple(links), alone, at, len(source_of))
+        return cls(tuple(groups), tuple(fits), tuple(places), tuple(links), alone, at, rising, len(source_of))
 
     def linear(self, measured: Floats) -> Floats:
         """Draws × quantities without a bias: the law of the error is the law of the noise."""
-        return self.asked(measured, self._linear(measured))
+        return self._asked(measured, self._linear(measured))
 
     def fitted(self, measured: Floats) -> Floats:
         """Draws × quantities as they are published: functions of one table in whole counts."""
-        return self.asked(measured, self.tables(measured))
+        return self.published(measured, self.tables(measured))
 
     def tables(self, measured: Floats) -> list[Floats]:
         """Of each group draws × cells as they are published."""
@@ -359,8 +361,17 @@ class Reconstruction:
                     found[place] = cells
         return found
 
-    def asked(self, measured: Floats, tables: Sequence[Floats]) -> Floats:
+    def published(self, measured: Floats, tables: Sequence[Floats]) -> Floats:
         """Draws × quantities, from what was measured and the cells of every group."""
+        return self.in_order(self._asked(measured, tables))
+
+    def in_order(self, asked: Floats) -> Floats:
+        """Draws × quantities: no quantile above a higher one of the same values."""
+        for places in self.rising:
+            asked[:, places] = np.sort(asked[:, places], axis=1)
+        return asked
+
+    def _asked(self, measured: Floats, tables: Sequence[Floats]) -> Floats:
         found = np.full((len(measured), self.count), np.nan)
         found[:, self.alone] = measured[:, self.alone_at]
         for group, cells in zip(self.groups, tables, strict=True):

@@ -45,7 +45,7 @@ def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> t
     draws -= draws % REPLICATES
     drawn, truth = _replayed(design, budgets, draws)
     grouped = {q for group in design.groups for q in group.quantities}
-    values = made.linear(drawn) if large else made.fitted(drawn)
+    values = made.in_order(made.linear(drawn)) if large else made.fitted(drawn)
     if linked:  # guesses about different tables may contradict each other, which is no noise
         exact = made.linear(_expected_rows(design)[None, :])[0]
         truth = [exact[q] if q in grouped else value for q, value in enumerate(truth)]

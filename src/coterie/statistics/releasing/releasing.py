@@ -57,7 +57,7 @@ def make_release(
     replay = Replay.of(design, as_floats(chosen.budgets))
     made = replay.made
     cells = made.tables(noisy)
-    asked = made.asked(noisy, cells)
+    asked = made.published(noisy, cells)
     statistics, equations = evaluate(design, asked)
     bounds = replay.intervals(noisy[0], published=asked[0])
     everything = {e.target.name: possible_range(e.target.expression) for e in design.metric.errors}
@@ -137,23 +137,11 @@ def evaluate(design: Design, values: NDArray[np.float64]) -> tuple[dict[str, Flo
     """Statistics from quantities (releases × quantities), equations from statistics."""
     noisy = {q.name: values[:, i] for i, q in enumerate(design.metric.quantities)}
     statistics = {name: _row(form, noisy, len(values)) for name, form in design.statistics.items()}
-    for names in _rising(design.specification):
-        ordered = np.sort(np.stack([statistics[name] for name in names]), axis=0)
-        statistics |= dict(zip(names, ordered, strict=True))
     equations = {
         name: _row(form, {key: statistics[key] for key in names_in(form)}, len(values))
         for name, form in design.equations.items()
     }
     return statistics, equations
-
-
-def _rising(specification: Specification) -> list[list[str]]:
-    """Quantiles of the same values, lower ones first: published ones are in this order."""
-    found: dict[object, list[tuple[float, str]]] = {}
-    for s in specification.statistics:
-        if s.kind is StatisticKind.QUANTILE:
-            found.setdefault((s.where, s.columns), []).append((s.quantile, s.name))
-    return [[name for _, name in sorted(pairs)] for pairs in found.values() if len(pairs) > 1]
 
 
 def _row(form: Expression, inputs: Mapping[str, Floats], releases: int) -> Floats:

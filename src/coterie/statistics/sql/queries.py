@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import MissingExtra, ParameterError, nearest
+from coterie.errors import MissingExtra, ParameterError, nearest, reading
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import Number
 from coterie.statistics.specification.reading import read_specification
@@ -136,12 +136,8 @@ def from_sql(
 def _text(queries: str | Path) -> str:
     if isinstance(queries, str) and not queries.strip().lower().endswith(".sql"):
         return queries
-    try:
+    with reading(f"The file of queries {queries}", ParameterError):
         return Path(queries).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ParameterError(
-            f"The queries in {queries} cannot be read.", "Check the path; it is UTF-8 text."
-        ) from None
 
 
 def _plain(value: Number) -> Any:

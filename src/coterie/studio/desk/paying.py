@@ -23,6 +23,7 @@ from coterie.statistics.releasing.tidy_table import ENDINGS
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 from coterie.studio.ledgers import account_of, last_account
+from coterie.studio.planning import folder_beside, require_free, require_plain
 from coterie.studio.project import StoredPart, store
 from coterie.table.hidden_files import FileLock
 
@@ -52,20 +53,10 @@ def rule_of(desk: Desk) -> str | None:
 
 def asked_first(desk: Desk) -> dict[str, str]:
     """What the form proposes: beside the source, with the ledger of last time."""
-    origin = desk.project.state.origin
-    folder = Path(origin.shown).parent if origin.kind == "file" else Path.home()
-    last, _ = last_account(desk.project)
-    name = str(desk.document.get("release", "statistics"))
+    folder, (last, _) = folder_beside(desk.project), last_account(desk.project)
+    place = {"folder": str(folder), "name": str(desk.document.get("release", "statistics")), "ending": ".csv"}
     ledger = last or str(folder / "ledger.sqlite")
-    return {
-        "folder": str(folder),
-        "name": name,
-        "ending": ".csv",
-        "counted": "ledger",
-        "ledger": ledger,
-        "lifetime": "",
-        "delta": "",
-    }
+    return {**place, "counted": "ledger", "ledger": ledger, "lifetime": "", "delta": ""}
 
 
 def plan_release(desk: Desk, form: Sent) -> Paying:
@@ -73,19 +64,14 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
     chosen = desk.plan()
     specification = chosen.specification
     name, ending, folder = form.text("name"), form.text("ending"), form.text("folder")
-    if not name or Path(name).name != name:
-        raise ParameterError("The file has no name, or one with a slash.", "Write a plain name.")
+    require_plain(name)
     if ending not in ENDINGS:
         raise ParameterError(f"The release is written as {', '.join(ENDINGS)}.", "Choose one of them.")
     place = Path(folder).expanduser().absolute()
     if not folder or not place.is_dir():
         raise OutputError(f"There is no folder {place}.", "Make it, or choose another place.")
     target = place / f"{name}{ending}"
-    for path in (target, certificate_path(target)):
-        if path.exists():
-            raise OutputError(
-                f"{path} exists already.", "Choose another name: the studio never overwrites a release."
-            )
+    require_free(target, certificate_path(target))
     ledger, new = None, None
     if form.text("counted") == "ledger":
         ledger, new = _ledger(desk, form, purpose_of(specification))

@@ -23,7 +23,7 @@ from coterie.schema.document import parse_yaml
 from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
 from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
-from coterie.studio.jobs import Jobs, key_of
+from coterie.studio.jobs import Jobs
 from coterie.studio.pages import Opened, Running, attached, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import describing_lines
@@ -62,7 +62,7 @@ def shown(
         rows = [row_of(attribute) for attribute in project.schema().attributes]
     _mark(project, rows)
     known, schema = _columns(project, jobs), project.schema()
-    job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
+    checked = jobs.latest(project, "describe")
     offered = [row for row in rows if row.name not in project.state.dismissed]
     roles = Counter(row.role for row in rows)
     suggestions = {row.name: found for row in offered if (found := _suggestion(project, row, known))}
@@ -83,8 +83,8 @@ def shown(
         orders={order: order for order in Order},
         factor=FACTOR,
         taxonomies=known_taxonomies(project),
-        job=job,
-        checked=checked["found"] if checked and checked["key"] == key_of(project, "describe", {}) else None,
+        job=checked.job,
+        checked=checked.found if checked.made_with({}) else None,
         same=describing_lines(project),
         typed={"yaml": "", "totals": _written_totals(schema)} | typed,
         rules=typed.get("rules", "\n".join(schema.rules)),
@@ -93,8 +93,8 @@ def shown(
 
 def _columns(project: Project, jobs: Jobs) -> dict[str, dict[str, Any]]:
     """What the first look found about each column."""
-    found = jobs.result(project, "load")
-    return {column["name"]: column for column in found["found"]["columns"]} if found else {}
+    found = jobs.latest(project, "load").found
+    return {column["name"]: column for column in found["columns"]} if found else {}
 
 
 def _suggestion(project: Project, row: AttributeForm, known: Columns) -> Suggestion | None:

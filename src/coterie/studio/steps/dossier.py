@@ -11,9 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.dossier import NoReason, compose_dossier
+from coterie.report.dossier import NoReason, compose_dossier, dossier_pdf
 from coterie.report.dossier_page import dossier_page
-from coterie.report.dossier_pdf import dossier_pdf
 from coterie.studio.forms import Form
 from coterie.studio.pages import Opened, attached, numbered, step_page
 from coterie.studio.project import PastRelease, Project, SignedReason, checked_file

@@ -17,7 +17,7 @@ from coterie.schema.attributes import Attribute, Role
 from coterie.studio.auth import AtHome, StudioHome
 from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form
-from coterie.studio.jobs import Jobs, key_of
+from coterie.studio.jobs import Jobs
 from coterie.studio.pages import Opened, Releasing, Running, go, page, step_page, told
 from coterie.studio.project import Origin, Project
 from coterie.studio.same_in_code import SHOWN, loading_lines
@@ -184,17 +184,17 @@ def load(project: Opened, jobs: Running) -> Response:
 
 
 def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
-    job, project = jobs.find(project, "load"), Project(project.folder)
+    last, counted = jobs.latest(project, "load"), jobs.latest(project, "risk")
+    project = Project(project.folder)
     # The table may be known before the job has said what it found; and an older studio said less.
-    found = _NOTHING_YET | (jobs.result(project, "load") or {"found": {}})["found"]
+    found = _NOTHING_YET | (last.found or {})
     loaded, preview = project.state.loaded, []
     if loaded:
         head = project.table().slice(0, SHOWN).to_pylist()
         preview = [[_cell(cell) for cell in row.values()] for row in head]
     source, schema = project.source, project.schema() if project.schema_path.exists() else None
     attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
-    counted = jobs.result(project, "risk")
-    fresh = counted is not None and counted["key"] == key_of(project, "risk", counted["parameters"])
+    keys = counted.parameters.get("keys", [])
     return step_page(
         project,
         "load",
@@ -205,11 +205,11 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
         guesses={name: guessed_words(attribute) for name, attribute in attributes.items()},
         bars=small_bars,
         key_names=[a.name for a in attributes.values() if a.role is not Role.IDENTIFIER][:_MOST_KEYS],
-        asked_keys=counted["parameters"]["keys"] if counted else [],
-        risk={**counted["found"], "by": counted["parameters"]["keys"]} if counted and fresh else None,
-        risk_job=jobs.find(project, "risk"),
-        job=job,
-        busy=job is not None and job.state in ("waiting", "running"),
+        asked_keys=keys,
+        risk={**counted.found, "by": keys} if counted.found and counted.made_with() else None,
+        risk_job=counted.job,
+        job=last.job,
+        busy=last.under_way,
         found=found,
         preview=preview,
         changed=bool(loaded and source and stamp(source) != loaded.stamp),

@@ -62,10 +62,10 @@ def recommend(project: Opened, jobs: Running) -> Response:
         return step_page(project, "recommend")
     asked = _parameters(project)
     if asked is not None:
-        job, key = jobs.find(project, "recommend"), key_of(project, "recommend", asked)
-        known = jobs.result(project, "recommend")
+        last = jobs.latest(project, "recommend")
         # A job that failed or was cancelled waits for the person: it would only fail again.
-        if (known is None or known["key"] != key) and (job is None or job.key != key):
+        tried = last.job is not None and last.job.key == key_of(project, "recommend", asked)
+        if not tried and not last.made_with(asked):
             jobs.start(project, "recommend", asked)
     return _shown(project, jobs)
 
@@ -95,11 +95,7 @@ def ask(project: Opened, jobs: Running, form: Form) -> Response:
 def take(project: Opened, jobs: Running, form: Form) -> Response:
     """One stop of the dial becomes the project's choice, and is looked at."""
     try:
-        recipe = get_method(form.text("method"))
-        epsilon = form.text("epsilon") if recipe.adds_noise else ""
-        delta = form.text("delta") if recipe.whole_table is not None else ""
-        choice = Choice(method=recipe.name, epsilon=epsilon, k=form.whole("k", "k"), delta=delta)
-        schema = project.schema()
+        choice, schema = Choice.sent(form), project.schema()
         promised(choice, schema, project.records)
         said = seen_in_data(schema) if form.flag("seen") and schema.parameters is None else None
         project.change(form.version, choice=choice, schema=said)
@@ -111,8 +107,8 @@ def take(project: Opened, jobs: Running, form: Form) -> Response:
 
 def looked_at_data(jobs: Jobs, project: Project) -> bool:
     """Whether a preview or a comparison has shown what a release does to the very table."""
-    found = [jobs.result(project, kind) for kind in ("look", "compare", "audit")]
-    return any(one is not None and not one["found"].get("synthetic", False) for one in found)
+    found = [jobs.latest(project, kind).found for kind in ("look", "compare", "audit")]
+    return any(one is not None and not one.get("synthetic", False) for one in found)
 
 
 def _parameters(project: Project) -> dict[str, Any] | None:
@@ -130,9 +126,8 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
     if not project.described:
         return step_page(project, "recommend", problem)
     asked, wish, schema = _parameters(project), project.state.wish, project.schema()
-    job, known = jobs.find(project, "recommend"), jobs.result(project, "recommend")
-    fresh = asked is not None and known is not None and known["key"] == key_of(project, "recommend", asked)
-    found = known["found"] if fresh and known is not None else {}
+    last = jobs.latest(project, "recommend")
+    found = last.found if last.found and asked is not None and last.made_with(asked) else {}
     offers: list[Offer] = []
     try:
         offers = _offers(project, schema, found) if found else []
@@ -157,7 +152,7 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
         units=found.get("units", {}),
         at_most=found.get("at_most"),
         best_word=best_word,
-        job=job,
+        job=last.job,
         offers=offers,
         place=_begin(offers, wish, project.state.choice, best_word),
         suggested=begin,

@@ -15,7 +15,7 @@ from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
 from coterie.promise.posterior import odds_in_words
-from coterie.promise.signing import check_signature, released_digest
+from coterie.promise.signing import check_signature, require_digest
 from coterie.publication.ledger import Ledger, without_credentials
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, readable
@@ -270,25 +270,11 @@ def take(project: Opened, number: int, part: str) -> Response:
 
 def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, CoterieError | None]:
     """The certificate, and what is wrong between it and the bytes that lie there now."""
+    certificate = None
     try:
-        certificate = Certificate.from_json(Path(entry.certificate).read_bytes())
-    except OSError as error:
-        gone = CertificateError(
-            f"The certificate cannot be read ({error.strerror}).", f"It was written to {entry.certificate}."
-        )
-        return None, gone
-    except CoterieError as error:
-        return None, error
-    try:
-        check_signature(certificate, None)
-        if (
-            released_digest(address, entry.table, certificate.release.digest)
-            != certificate.release.digest.value
-        ):
-            raise CertificateError(
-                "The released data were changed since they were certified: the digests differ.",
-                "Do not pass them on.",
-            )
+        certificate = Certificate.read(entry.certificate)
+        check_signature(certificate)
+        require_digest(address, entry.table, certificate.release.digest)
     except CoterieError as error:
         return certificate, error
     return certificate, None
@@ -298,8 +284,7 @@ def _accounts(entry: PastRelease) -> list[dict[str, Any]]:
     if entry.ledger is None:
         return []
     try:
-        return [
-            account for account in accounts(Path(entry.ledger)) if account["population"] == entry.population
-        ]
+        kept = accounts(Path(entry.ledger))
+        return [account for account in kept if account["population"] == entry.population]
     except CoterieError:  # the ledger was moved: the release page says so where one is chosen
         return []

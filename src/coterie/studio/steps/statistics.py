@@ -30,7 +30,7 @@ from coterie.studio.desk.listed import listed, settings_of
 from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Running, attached, go, step_page
+from coterie.studio.pages import Opened, Running, attached, go, step_page, told
 from coterie.studio.project import Project
 from coterie.studio.steps import statistics_release
 
@@ -73,7 +73,7 @@ def _page(
         problem,
         view="plan",
         desk=desk.state,
-        job=jobs.find(project, "statistics"),
+        job=jobs.latest(project, "statistics").job,
         document=document,
         settings=settings_of(document) | (typed or {}),
         sure=_sure(settings_of(document)),
@@ -92,10 +92,8 @@ def _page(
 
 def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
     """The comparison, while it speaks of this specification."""
-    found = jobs.result(desk.project, "statistics")
-    if found is None or found["found"]["specification"] != desk.specification().digest:
-        return None
-    return dict(found["found"])
+    found = jobs.latest(desk.project, "statistics").found
+    return found if found and found["specification"] == desk.specification().digest else None
 
 
 def _changed(
@@ -195,7 +193,7 @@ def move(project: Opened, form: Form) -> Response:
             value = round(value / grid) * grid
         desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
     except CoterieError as error:
-        return JSONResponse({"problem": error.located, "advice": error.advice}, 400)
+        return told(error, 400)
     return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
 
 
