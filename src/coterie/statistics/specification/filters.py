@@ -238,7 +238,11 @@ def _between(
         else np.isin(numbers, [v for v in c.values if not isinstance(v, str)])
         for c in conditions
     ]
-    return set(map(tuple, np.array(accepted).T.tolist()))
+    return {tuple(answers) for _, *answers in zip(numbers.tolist(), *accepted, strict=True)}
+
+
+def _texts(condition: Condition) -> set[str]:
+    return {v for v in condition.values if isinstance(v, str)} if isinstance(condition, OneOf) else set()
 
 
 def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, float | None]]:
@@ -247,7 +251,7 @@ def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, 
     A cell of a CSV file is both a text and perhaps a number ("3" is text 3 and number 3), so where a column
     is asked for both, every text is tried with every number: safe, if sometimes too careful.
     """
-    texts = {v for c in conditions if isinstance(c, OneOf) for v in c.values if isinstance(v, str)}
+    texts = set(itertools.chain.from_iterable(_texts(c) for c in conditions))
     cuts = cuts_of(conditions)
     numbers = [None, *(sorted([*cuts, *around(cuts)]) if cuts else ())]
     return [(text, value) for text in [None, *sorted(texts)] for value in numbers]
@@ -355,8 +359,10 @@ class Cells:
                 listed = {v for c in axis.conditions if isinstance(c, OneOf) for v in c.values}
                 met = [any(atom) or not values <= listed for atom in axis.atoms]
             else:
-                reached = _between(axis.conditions, *values)
-                met = [atom in reached for atom in axis.atoms]
+                # A text may be a date, which is a number too: what it means is not known here.
+                told = [place for place, c in enumerate(axis.conditions) if not _texts(c)]
+                reached = _between([axis.conditions[place] for place in told], *values)
+                met = [tuple(atom[place] for place in told) in reached for atom in axis.atoms]
             allowed &= np.array(met)[at]
         return cls(axes, np.flatnonzero(allowed))
 
