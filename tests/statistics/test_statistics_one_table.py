@@ -18,7 +18,7 @@ from coterie.schema.arrays import Floats
 from coterie.statistics import Plan, plan, read_specification, release
 from coterie.statistics.prediction import linking
 from coterie.statistics.prediction.fixed_sums import FixedSums, nearest, rounded, within
-from coterie.statistics.prediction.least_counts import raised
+from coterie.statistics.prediction.least_counts import with_least_counts
 from coterie.statistics.prediction.linking import Links, shared_margins
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
@@ -204,7 +204,7 @@ def test_public_lower_bounds_keep_tables_in_agreement(exactly: bool) -> None:
         [(cells[1].holds(Filter((("sex", one_label("m")),))), 145)],
         [(cells[2].holds(Filter((("edu", one_label("higher")),))), 110)],
     ]
-    made = raised(tables, bounds, margins, exactly=exactly)
+    made = with_least_counts(tables, bounds, margins, exactly=exactly)
     for table, rows in zip(made, bounds, strict=True):
         assert all((table @ held >= least).all() for held, least in rows)
         assert table.min() >= 0
