@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.linking import SharedMargin
 
-Bound = tuple[NDArray[np.bool_], int]  # which cells of a table hold together at least so many records
-Records = list[NDArray[np.int64]]  # of each table the cell, draw by draw
+LeastCount = tuple[NDArray[np.bool_], int]  # cells of a table, and the fewest records that they hold together
+CellOfEach = list[NDArray[np.int64]]  # of each table the cell, draw by draw
 
 
-def raised(
+def with_least_counts(
     tables: Sequence[Floats],
-    bounds: Sequence[Sequence[Bound]],
+    bounds: Sequence[Sequence[LeastCount]],
     margins: Sequence[SharedMargin],
     *,
     exactly: bool,
@@ -39,12 +39,12 @@ def raised(
                 if not len(draws):
                     break
                 parts, count = [cells[draws] for cells in made], short[draws]
-                into, fits = _chosen(parts, margins, table, held)
+                into, fits = _one_record(parts, margins, table, held)
                 if exactly and not held.all():
                     rooms = [
                         _room(cells, one, at) for cells, one, at in zip(parts, bounds, into, strict=True)
                     ]
-                    out, most = _chosen(rooms, margins, table, ~tried[draws])
+                    out, most = _one_record(rooms, margins, table, ~tried[draws])
                     count = np.minimum(count, np.maximum(most, 0.0))
                     tried[draws, out[table]] |= most <= 0  # nobody there can move: others may
                 else:
@@ -57,15 +57,15 @@ def raised(
     return made
 
 
-def _chosen(
+def _one_record(
     sizes: Sequence[Floats], margins: Sequence[SharedMargin], table: int, among: NDArray[np.bool_]
-) -> tuple[Records, Floats]:
+) -> tuple[CellOfEach, Floats]:
     """Draw by draw a record in the largest cell `among` those of a table, and in the largest of the others' that fit.
 
     Also how large the smallest of these cells is; −1 where none fits.
     """
     order = [table, *(other for other in range(len(sizes)) if other != table)]
-    found: Records = [np.zeros(len(cells), dtype=np.int64) for cells in sizes]
+    found: CellOfEach = [np.zeros(len(cells), dtype=np.int64) for cells in sizes]
     least = np.full(len(sizes[table]), np.inf)
     for number, place in enumerate(order):
         fits = np.broadcast_to(among if place == table else np.True_, sizes[place].shape).copy()
@@ -80,7 +80,7 @@ def _chosen(
     return found, least
 
 
-def _room(cells: Floats, bounds: Sequence[Bound], into: NDArray[np.int64]) -> Floats:
+def _room(cells: Floats, bounds: Sequence[LeastCount], into: NDArray[np.int64]) -> Floats:
     """How many records each cell can give away to another one without breaking a bound."""
     room = cells
     for held, least in bounds:

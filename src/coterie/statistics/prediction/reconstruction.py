@@ -18,7 +18,7 @@ from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.fitting import Fit
 from coterie.statistics.prediction.fixed_sums import onto_rows, whole
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.least_counts import raised
+from coterie.statistics.prediction.least_counts import with_least_counts
 from coterie.statistics.prediction.linking import Links, SharedMargin, margin_over
 from coterie.statistics.specification.cells import Cells
 
@@ -306,7 +306,7 @@ class Reconstruction:
         bounds = [[(self.groups[p].held[row], least) for row, least in self.groups[p].least] for p in counts]
         if any(bounds):
             margins = next((links.margins for links in self.links if list(links.tables) == counts), ())
-            kept = raised([found[p] for p in counts], bounds, margins, exactly=shared is not None)
+            kept = with_least_counts([found[p] for p in counts], bounds, margins, exactly=shared is not None)
             for place, cells in zip(counts, kept, strict=True):
                 found[place] = cells
         return self._within_limits(found)
