@@ -26,7 +26,7 @@ from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import board, detail
-from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study_file import read_study

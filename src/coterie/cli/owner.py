@@ -16,12 +16,12 @@ from coterie.cli.federation_output import OWNER, StudyName, chosen, print_diary,
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.options import AsJson, Query, SourceTable
 from coterie.cli.output import console, errors, print_json, say, say_event
-from coterie.federation.documents.answers import Enrolment, Invitation
+from coterie.federation.documents.messages import Enrolment, Invitation
 from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.agent import Agent
+from coterie.federation.owner.approval import note_approval, note_refusal, shown_study
 from coterie.federation.owner.approval_page import approval_page
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
 from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
 from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import fingerprint, peer_fingerprint

@@ -15,7 +15,7 @@ from coterie._version import __version__
 from coterie.comparison.by_release import run_releases, with_purpose, with_unit
 from coterie.comparison.engine import Block, Trials, run_cells
 from coterie.comparison.grid import Cell, Grid, Skipped
-from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
+from coterie.comparison.paid_bounds import affordable, run_paid_cells
 from coterie.comparison.results import Checkpoint, Results, gather, open_checkpoint
 from coterie.comparison.shared_work import SortedTable
 from coterie.errors import ParameterError, counted
@@ -228,7 +228,7 @@ def _work(
 ) -> Iterator[Block]:
     modelled = [cell for cell in cells if get_method(cell.method).whole_table is not None]
     if grouped := [cell for cell in cells if cell not in modelled]:
-        if pays_for_bounds(schema):
+        if schema.searched:
             blocks = run_paid_cells(checked, original, schema, grouped, trials)
         else:
             blocks = run_cells(SortedTable(checked.columns, original), grouped, trials)

@@ -129,8 +129,9 @@ def table_to_blocks(
 # What each cell of a comparison would promise as a real release: the label to print beside its figures.
 
 
-def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
-    method, guarantee = get_method(cell.method), promise(cell, schema, records)
+def cell_warnings(cell: Cell, schema: Schema, records: int, guarantee: Guarantee) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    method = get_method(cell.method)
     budget = Budget.of(cell.epsilon, schema, method)
     return forecast_warnings(schema, method, budget, records, cell.k, guarantee)
 

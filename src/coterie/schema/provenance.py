@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
+from coterie.schema.attributes import Attribute, Categories, Domain, Parameters, Schema, Source
+from coterie.schema.domain import SIDES
 
 LABELS = "labels"
 Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels

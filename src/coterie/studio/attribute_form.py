@@ -12,7 +12,6 @@ import yaml
 
 from coterie.errors import DataError, SchemaError
 from coterie.schema.attributes import (
-    SIDES,
     Attribute,
     AttributeType,
     Categories,
@@ -24,6 +23,7 @@ from coterie.schema.attributes import (
     Source,
 )
 from coterie.schema.document import parse_yaml, schema_from, shown_bound
+from coterie.schema.domain import SIDES
 from coterie.schema.draft import drafted
 from coterie.schema.exact import as_text
 from coterie.schema.provenance import LABELS

@@ -27,8 +27,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import promise, total_epsilon
-from coterie.publication.ledger import Ledger, Purpose, without_credentials
-from coterie.publication.ledger.ledger import journal_purpose
+from coterie.publication.ledger import Ledger, Purpose, journal_purpose, without_credentials
 from coterie.publication.publishing import Destination, fingerprint_of, purpose_of
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
