@@ -30,7 +30,7 @@ from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.measuring import compute, read_people
 from coterie.statistics.releasing.records import open_records
-from coterie.statistics.specification.filters import Cells, reachable
+from coterie.statistics.specification.cells import Cells, reachable
 from coterie.statistics.specification.specification import Neighbours
 from coterie.table.checked import column_of
 from workbooks import write_xlsx

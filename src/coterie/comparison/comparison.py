@@ -208,7 +208,7 @@ def _check_bins(checked: Checked, measures: Sequence[Measure], settings: Setting
 
 
 def _meaning(column: Column) -> str | None:
-    """A taxonomy is a file of its own: what it says of the labels decides every cell, its name does not."""
+    """A digest of what a taxonomy says of the labels: that decides every cell, and its file name does not."""
     if isinstance(column, NumericColumn):
         return None
     content = (
