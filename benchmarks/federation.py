@@ -29,10 +29,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coterie import protect
+from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.aggregator.joining import assemble
-from coterie.federation.documents.answers import Answer, Enrolment, Manifest, arrow_schema, as_sent, packed
 from coterie.federation.documents.certificate import part_promise
+from coterie.federation.documents.chunks import arrow_schema, as_sent, packed
+from coterie.federation.documents.messages import Answer, Enrolment, Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study

@@ -42,10 +42,9 @@ def run() -> Iterator[str]:
         }
         commands |= {f"coterie {method}": protect_command(source, target, method) for method in METHODS}
         taken: dict[str, list[Taken]] = {name: [] for name in commands}
+        # Once unmeasured: Python is compiled, and the file is in the system's cache.
         for command in commands.values():
-            child_seconds(
-                command, bytecode_kept()
-            )  # Python is compiled, and the file is in the system's cache
+            child_seconds(command, bytecode_kept())
         for _ in range(REPEATS):
             for name, command in commands.items():
                 taken[name].append(child_seconds(command, bytecode_kept()))

@@ -127,9 +127,8 @@ def _strategies() -> Iterator[str]:
             noise = made.linear(np.eye(chosen.design.starts[-1])) - made.linear(
                 np.zeros((1, chosen.design.starts[-1]))
             )
-            sds = np.concatenate([fit.sds for fit in made.fits]) * (
-                1 if gaussian else 2**0.5
-            )  # of Laplace noise
+            of_unit_scale = 1 if gaussian else 2**0.5  # a Laplace draw
+            sds = np.concatenate([fit.sds for fit in made.fits]) * of_unit_scale
             ours = float(np.sqrt((noise**2 * sds[:, None] ** 2).sum(axis=0).mean()))
             ones = np.ones(len(matrix))
             if len(sizes) == 1:

@@ -131,8 +131,6 @@ STATE = {
     "chain/partition/univariate.py:_workspace",  # memory of a thread, used again
     "registry.py:_outside",  # packages that offered parts
     "schema/draft.py:open_source",  # set once by the room above, which knows files
-    "studio/desk/desk.py:_guard",
-    "studio/desk/desk.py:_plans",  # of the one server of this process
 }
 EMPTY = {"{}", "[]", "set()", "dict()", "list()", "OrderedDict()", "threading.local()", "threading.Lock()"}
 

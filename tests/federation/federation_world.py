@@ -23,8 +23,8 @@ import yaml
 
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import detail
-from coterie.federation.documents.answers import Enrolment, Invitation
 from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.messages import Enrolment, Invitation
 from coterie.federation.documents.signed import Document, Signed, canonical, signed_from
 from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import Study

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from coterie import protect
 from coterie.chain.noise.seeded import owner_seed
-from coterie.federation.documents.answers import ExchangeStep, Manifest, Parcel
+from coterie.federation.documents.messages import ExchangeStep, Manifest, Parcel
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import exchange as exchanging

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import DataError
-from coterie.federation.aggregator.joining import joined, shuffled
+from coterie.federation.aggregator.assembly import joined, shuffled
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.certificate import nominal
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Document, Signed, canonical, parsed
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.study_file import study_from
@@ -209,7 +209,7 @@ def test_a_study_is_named_by_its_content() -> None:
 def test_shuffling_keeps_every_row_and_repeats_with_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coterie.federation.aggregator import joining as shuffling
+    from coterie.federation.aggregator import assembly as shuffling
 
     monkeypatch.setattr(shuffling, "_PILE_BYTES", 2_000)
     table = pa.table({"a": np.arange(1_000)})

@@ -9,8 +9,8 @@ import pytest
 from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import lying
 
-from coterie.federation.documents.answers import Answer
 from coterie.federation.documents.certificate import part_promise
+from coterie.federation.documents.messages import Answer
 from coterie.federation.documents.signed import Signed, canonical, sha256, signed_from
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.studies import contributions_of

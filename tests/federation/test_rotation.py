@@ -9,8 +9,8 @@ import pytest
 from federation_world import ATTRIBUTES, Look, people
 
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.documents.answers import NewKeys
 from coterie.federation.documents.certificate import verified
+from coterie.federation.documents.messages import NewKeys
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError, NotAccepted, Untrusted
 from coterie.federation.owner.agent import Agent

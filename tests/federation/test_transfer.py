@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, signed_as, until
 
-from coterie.federation.documents.answers import Chunk, Manifest, packed, unpacked
+from coterie.federation.documents.chunks import Chunk, packed, unpacked
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed, sha256
 from coterie.federation.documents.wire import LARGEST_CHUNK
 from coterie.federation.errors import FederationError
@@ -108,6 +109,7 @@ def test_a_chunk_lost_on_the_aggregators_disk_is_asked_for_again(shared: Any) ->
     [path] = shared.aggregator.folder.glob(f"chunks/{ready.id}/*/00000.parquet")
     path.write_bytes(b"rotten")
     assert ready.fault("POST", "seal").content["missing"] == [0]
+    assert ready.send("PUT", "manifest", signed.canonical()) == {"missing": [0]}, "so that an owner sends it"
     ready.send("PUT", "chunks/0", chunk)
     ready.send("POST", "seal")
 
@@ -156,7 +158,7 @@ def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     table = people(5_000, 3).drop_columns(["patient"])
     from federation_world import ATTRIBUTES
 
-    from coterie.federation.documents.answers import arrow_schema, as_sent
+    from coterie.federation.documents.chunks import arrow_schema, as_sent
     from coterie.federation.documents.study_file import _attribute
     from coterie.schema.attributes import Schema
 

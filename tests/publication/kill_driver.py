@@ -156,8 +156,8 @@ class Studio(Way):
         (self.folder / "project").write_text(str(project.folder))
 
     def release(self) -> None:
-        from coterie.studio.planning import ReleaseForm
         from coterie.studio.project import Project
+        from coterie.studio.release_plan import ReleaseForm
         from coterie.studio.releases import DrawProgress, Releases, draw, settle
 
         project, releases = Project(Path((self.folder / "project").read_text())), Releases()

@@ -165,7 +165,7 @@ def _subset(groups: KeyGroups, subset: tuple[int, ...], shared: Floats) -> Subse
 def individual_risk(sizes: Floats | Whole, population: Floats) -> Floats:
     """Benedetti and Franconi 1998: F given f is negative binomial with p = f / F̂, as in µ-Argus and sdcMicro.
 
-    (p^f / f) · ₂F₁(f, f; f+1; 1−p) = (p / f) · ₂F₁(1, 1; f+1; 1−p), by Euler's transformation, which no large f breaks.
+    (p^f / f) · ₂F₁(f, f; f+1; 1−p) = (p / f) · ₂F₁(1, 1; f+1; 1−p), by Euler's transformation, which is stable for large f.
     For f = 1 this is p/(1−p) · ln(1/p). A group that is all of its population (p = 1) has the risk 1/f.
     """
     from scipy.special import hyp2f1  # here: commands that show no risk start without it
@@ -173,7 +173,7 @@ def individual_risk(sizes: Floats | Whole, population: Floats) -> Floats:
     share = np.minimum(sizes / population, 1.0)
     found = hyp2f1(1.0, 1.0, np.minimum(sizes, _FEW) + 1.0, 1.0 - share)
     many = np.flatnonzero(sizes > _FEW)
-    if len(many):  # scipy's own loses its way there; the 30th term of the series is below 10⁻¹⁸
+    if len(many):  # SciPy's function is inaccurate there; the 30th term of the series is below 10⁻¹⁸
         term = series = np.ones(len(many))
         for place in range(1, 30):
             term = term * (1.0 - share[many]) * place / (sizes[many] + place)
@@ -213,9 +213,8 @@ class KeyRisk:
     highest: float  # an attacker who knows that the person is in the table ("prosecutor")
     mean: float
     population_highest: float  # one who does not know it ("journalist")
-    expected: (
-        float  # re-identifications, were everybody looked up ("marketer"); over the records: the global risk
-    )
+    # Re-identifications if everybody were looked up ("marketer"); divided by the records: the global risk.
+    expected: float
     unique_by: UniqueBy
     without: dict[str, int]  # key → unique records that are left without it
     units: UnitRisk | None = None

@@ -41,7 +41,7 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
     codes, people = _row_codes(attributes)
     draws, place = np.random.default_rng(len(codes)), np.arange(len(codes)) < people
     observed = _shared(codes, place)
-    # Dealt out anew, as many rows are shared as by chance: the first deal that reaches what was seen settles it.
+    # Rows dealt out anew share as many as chance does: the first deal that reaches the observed number ends the test.
     if observed and all(_shared(codes, draws.permutation(place)) < observed for _ in range(_DEALS)):
         raise DataError(
             "The control group overlaps the release: more of its rows stand in the original than would by chance.",
@@ -65,7 +65,7 @@ def _row_codes(attributes: Sequence[Seen]) -> tuple[Whole, int]:
 # Is the release one of this original? A release of another table resists every attack.
 #
 # Three signs, each with a fixed error rate over all attributes: row i resembles person i (rank correlation); rows that
-# share a value were people with close values (ties, which noise leaves alone); and the columns have alike distributions.
+# share a value were people with close values (ties, which noise leaves alone); and the columns have similar distributions.
 
 _ALIKE = 0.25  # largest gap between two distribution functions that still counts as alike
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 import time
@@ -21,13 +20,13 @@ from typer import Argument, Option
 from coterie.cli import aggregator_administration as administration
 from coterie.cli.federation_output import AGGREGATOR, StudyName, chosen, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
-from coterie.cli.output import console, print_json, say
+from coterie.cli.output import console, print_json, say, say_event
 from coterie.errors import ParameterError
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import board, detail
-from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study_file import read_study
@@ -118,14 +117,14 @@ def serve_command(
             "database": aggregator.database.shown,
             "client_certificates": "demanded" if client_ca else "not asked for",
         }
-        if as_json:
-            print(json.dumps(content), flush=True)
-            return
-        url = escape(aggregator.url)
-        console.print(f"Owners reach the aggregator at [bold]{url}[/] (listening on {taken}).")
-        console.print(f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {url}/")
-        if client_ca:
-            console.print(f"Every caller must show a TLS certificate signed by {escape(str(client_ca))}.")
+        url, shown = escape(aggregator.url), f"signed by {escape(str(client_ca))}"
+        say_event(
+            content,
+            f"Owners reach the aggregator at [bold]{url}[/] (listening on {taken}).",
+            f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {url}/",
+            *([f"Every caller must show a TLS certificate {shown}."] if client_ca else []),
+            as_json=as_json,
+        )
 
     with (
         log_lines(as_json=as_json),

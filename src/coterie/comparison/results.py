@@ -58,13 +58,13 @@ class Results:
         return dict(zip(self.cells, self.of_table(measure).mean(axis=1).tolist(), strict=True))
 
     def by_run(self) -> pa.Table:
-        """One row a (cell, run): the measures of the whole table."""
+        """One row per cell and run: the measures of the whole table."""
         keys = _keys(self.cells, self.runs, 1)
         values = {name: pa.array(self.of_table(name).ravel(), from_pandas=True) for name in self.values}
         return pa.table({**keys, **values})
 
     def by_attribute(self) -> pa.Table:
-        """One row a (cell, run, attribute), of the measures that look at attributes."""
+        """One row per cell, run and attribute, of the measures that look at attributes."""
         return self._stored([name for name in self.values if get_measure(name).attribute is not None])
 
     def _stored(self, measures: Iterable[str]) -> pa.Table:
@@ -129,8 +129,9 @@ def table_to_blocks(
 # What each cell of a comparison would promise as a real release: the label to print beside its figures.
 
 
-def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
-    method, guarantee = get_method(cell.method), promise(cell, schema, records)
+def cell_warnings(cell: Cell, schema: Schema, records: int, guarantee: Guarantee) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    method = get_method(cell.method)
     budget = Budget.of(cell.epsilon, schema, method)
     return forecast_warnings(schema, method, budget, records, cell.k, guarantee)
 

@@ -29,7 +29,7 @@ from coterie.schema.frame_kind import to_kind
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
 MOST_INVENTED = 20_000  # more records only make the figures better
-_RUNS, _SEVERAL = 2, 12  # of so many columns one run tells as much: figures are means over columns
+_RUNS, _SEVERAL = 2, 12  # with so many columns one run is enough: figures are means over columns
 _MOST_COLUMNS = 40  # of more, some are tried, at their part of the budget
 _OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
 _BINS, _MOST_LABELS, _MOST_PAIRS = 8, 20, 200
@@ -190,7 +190,7 @@ class Trial:
         return value, NOTHING_TO_LOSE if math.isinf(value) else get_measure(measure).word(value, luck)
 
     def figures(self, pairs: Sequence[Pair], measure: str) -> tuple[float, float]:
-        """The mean over the runs, and how much of it is only luck."""
+        """The mean over the runs, and how much of it sampling alone explains."""
         known, settings = get_measure(measure), Settings(target=self.target)
         results = [known.compute(pair, settings) for pair in pairs]
         value = float(np.mean([math.inf if found.value is None else found.value for found in results]))
@@ -248,7 +248,7 @@ class Trial:
 
 
 def _some_columns(schema: Schema, target: str | None) -> Schema:
-    """Evenly spaced ones of a wide table: what a column is worth follows from the part of the budget that it gets."""
+    """Evenly spaced columns of a wide table: the error of a column depends on its part of the budget."""
     names = [attribute.name for attribute in schema.protected]
     if len(names) <= _MOST_COLUMNS:
         return schema
@@ -260,7 +260,7 @@ def _some_columns(schema: Schema, target: str | None) -> Schema:
 
 
 def _part(epsilon: Fraction, delta: str | None, share: Fraction) -> Fraction:
-    """The ε at which so many columns get what they would get among all: of ε itself, with a δ of ρ."""
+    """The ε at which the tried columns get what they would get among all: pro rata in ε, or with a δ in ρ."""
     if delta is None or share == 1:
         return epsilon * share
     tail = math.log(1 / Fraction(delta))  # ε = ρ + 2√(ρ·tail)
@@ -269,7 +269,7 @@ def _part(epsilon: Fraction, delta: str | None, share: Fraction) -> Fraction:
 
 
 def _points(pair: Pair) -> tuple[float, float, float]:
-    """How far shares, cells and averages are off: the ninth of ten. In points, and in percent of a range."""
+    """How far shares, cells and averages are off: 90 % quantiles, in points and in percent of a range."""
     cells = {
         name: cells_of(column, pair.released[name], _BINS, _MOST_LABELS)
         for name, column in pair.original.items()
@@ -283,10 +283,10 @@ def _points(pair: Pair) -> tuple[float, float, float]:
         if domain.upper > domain.lower and not any(np.isnan(values).all() for values in sides):
             before, after = map(np.nanmean, sides)
             means.append(np.array([100 * abs(after - before) / (domain.upper - domain.lower)]))
-    return _ninth(single), _ninth(double), _ninth(means)
+    return _ninety_percent(single), _ninety_percent(double), _ninety_percent(means)
 
 
-def _ninth(found: Sequence[Floats]) -> float:
+def _ninety_percent(found: Sequence[Floats]) -> float:
     return float(np.quantile(np.concatenate(found), 0.9)) if found else 0.0
 
 

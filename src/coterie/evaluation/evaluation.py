@@ -296,7 +296,7 @@ def _computed(measure: Measure, pair: Pair, settings: Settings) -> MeasureResult
 
 
 def _known_order(released: Release) -> Sequence[int] | None:
-    """None where the rows are synthetic, or where the original was let go."""
+    """None where the rows are synthetic, or where the original is no longer in memory."""
     if get_method(released.certificate.method).synthetic:
         return None
     try:

@@ -1,4 +1,4 @@
-"""mutual-information: as associations, by what each attribute tells about the other in any way, straight or bent."""
+"""mutual-information: as associations, but for dependence of any form, linear or not."""
 
 from __future__ import annotations
 

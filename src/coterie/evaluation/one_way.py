@@ -1,4 +1,4 @@
-"""one-way: how far the distribution of every attribute is from the original's, and which answers are told worst."""
+"""one-way: how far the distribution of every attribute is from the original's, and which answers are least accurate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""three-way: how far the tables of three attributes are from the original's, and which are told worst."""
+"""three-way: how far the tables of three attributes are from the original's, and which tables are least accurate."""
 
 from __future__ import annotations
 

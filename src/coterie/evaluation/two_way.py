@@ -1,4 +1,4 @@
-"""two-way: how far the table of every two attributes is from the original's, and which pairs are told worst."""
+"""two-way: how far the table of every two attributes is from the original's, and which pairs are least accurate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of_pairs(
 
 
 def associations(pair: Pair, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """How strongly every two attributes go together, before and after: 0 is not at all, 1 is as one."""
+    """How strongly every two attributes are associated, before and after: from 0 (not at all) to 1."""
     known = {name: sides(pair, name, (slice(None), slice(None))) for name in names}
     found = np.eye(len(names)), np.eye(len(names))
     for (one, first), (other, second) in combinations(enumerate(names), 2):

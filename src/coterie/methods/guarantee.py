@@ -215,7 +215,7 @@ def _listed(taken: list[str]) -> str:
 
 
 def _at_least(facts: Facts) -> str:
-    """What optimal groups do promise."""
+    """What groups whose sizes follow the data still promise."""
     if not facts.sizes_from_data:
         return ""
     return f"; every value is shared by at least {facts.k} records of its attribute"

@@ -285,7 +285,7 @@ class Certificate(Signable):
 
 
 def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of a JSON object: no name twice."""
+    """The content of a JSON object, refused if a name appears twice."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError("a name appears twice")

@@ -18,7 +18,7 @@ from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
 from coterie.promise.posterior import release_warnings
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.declared import declared
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
@@ -49,18 +49,17 @@ class Budget:
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
-        if schema.unit is not None:
-            counting = total * COUNTING
-            whole = cls(total, split(total - counting, weights))
-            whole = replace(whole, rows_per_unit=schema.unit.at_most, counting=counting)
-            return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
         if not method.splits_budget:
             return cls(total, dict.fromkeys(weights, total))
-        whole = cls(total, split(total, weights))
-        return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
-
-    def _with_delta(self, delta: Fraction) -> Budget:
-        return replace(self, delta=delta, rho=Fraction(str(rho_for(float(self.total), float(delta)))))
+        if schema.unit is None:
+            whole = cls(total, split(total, weights))
+        else:
+            counting, most = total * COUNTING, schema.unit.at_most
+            whole = cls(total, split(total - counting, weights), rows_per_unit=most, counting=counting)
+        if delta is None:
+            return whole
+        delta = checked_delta(delta, method, schema)
+        return replace(whole, delta=delta, rho=Fraction(str(rho_for(float(total), float(delta)))))
 
     @property
     def mean(self) -> Fraction:
@@ -141,7 +140,7 @@ def checked_delta(delta: Number, method: Method, schema: Schema) -> Fraction:
         raise ParameterError(
             "delta is a probability, and far below 1.", "Give for example 0.00001: well below 1/n."
         )
-    if any(a.domain is not None and a.domain.source == Source.DP for a in schema.protected):
+    if schema.searched:
         raise ParameterError(
             "Bounds that are searched for (`source: dp`) are paid in pure epsilon.",
             "Leave delta out, or declare the bounds.",

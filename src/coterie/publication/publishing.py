@@ -1,4 +1,4 @@
-"""The one way out, for rows, statistics, owners and studio: staged, charged, then given their names; or nothing is left.
+"""The one way to publish rows, statistics and parts of owners: staged, charged, then given their names; or nothing is left.
 
     publish_files(make, …)                   files whose bytes are at hand, with a ledger or without one
     publish_charged(make, destination, …)    rows and their certificate; `publish_uncharged` without a ledger

@@ -27,7 +27,7 @@ from coterie.table.hidden_files import (
     sweep,
 )
 
-_BLOCK = 1 << 20  # small writes wait for company
+_BLOCK = 1 << 20  # smaller writes are collected first
 _WAITING = 4  # blocks that may wait for the disk
 _PUSHED = 32 << 20  # bytes after which the system is asked to begin writing to the disk
 
@@ -147,7 +147,7 @@ class StagedFile:
 
     def publish(self) -> None:
         """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
-        with _told(self.target):
+        with _disk_errors(self.target):
             if not os.path.lexists(self.temporary):
                 self._expect_published()
                 return
@@ -243,7 +243,7 @@ def stage_file(
     temporary: Path | None = None,
 ) -> StagedFile:
     """Check the target, then let `write` fill a temporary file beside it; on any fault nothing is left."""
-    with _told(target):
+    with _disk_errors(target):
         # Through a symbolic link: the file it points to is replaced, and the link stays.
         path = target.resolve()
         _refuse(target, path, force)
@@ -287,7 +287,7 @@ def exists_already(shown: object) -> OutputError:
 
 
 @contextmanager
-def _told(target: Path) -> Iterator[None]:
+def _disk_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

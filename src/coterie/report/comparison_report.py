@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -176,7 +175,7 @@ def _page(
     body = rendered(
         "report.html.j2",
         "The HTML report",
-        {"number": number},
+        {"number": number, "exact": as_text, "recipe": get_method, "beside": beside_in_words},
         title=title,
         version=__version__,
         issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",
@@ -186,9 +185,9 @@ def _page(
         left_out=left_out(comparison.skipped),
         verdict=verdict,
         figures=figures,
-        promises=_promises(best),
+        promises={entry.cell.method: entry for entry in best},  # ε rises: at the largest
         best={
-            as_text(epsilon): [_best_row(entry) for entry in best if entry.cell.epsilon == epsilon]
+            as_text(epsilon): [entry for entry in best if entry.cell.epsilon == epsilon]
             for epsilon in comparison.epsilons
         },
         key_to_errors=key_to_errors(best),
@@ -200,47 +199,10 @@ def _page(
         },
         extra_measures=[get_measure(name) for name in next(iter(extra.values()), {})],
         measures=[get_measure(name) for name in comparison.results.values],
-        rows=_rows(comparison),
+        means=[comparison.results.mean(name) for name in comparison.results.values],
+        groups=GROUPS,
         certificate=certificate,
         certificate_of=shown(verdict.top.cell),
         sample=comparison.sample,
     )
     return page(title, body, page_style())
-
-
-def _promises(best: list[Best]) -> list[dict[str, Any]]:
-    """One entry per method, for its best cell at the largest ε."""
-    found = {entry.cell.method: entry for entry in best}  # ε rises, so the largest stays
-    return [
-        {
-            "method": get_method(name),
-            "cell": entry.cell,
-            "guarantee": entry.guarantee,
-            "beside": beside_in_words(entry.guarantee.beside),
-        }
-        for name, entry in found.items()
-    ]
-
-
-def _best_row(entry: Best) -> dict[str, Any]:
-    grouped = entry.cell.k > 1
-    return {
-        **entry.to_dict(),
-        "k": entry.cell.k if grouped else "–",
-        "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
-        "group": GROUPS[entry.group],
-        "near": ", ".join(map(str, entry.near)) if grouped else "–",
-    }
-
-
-def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-    means = {name: comparison.results.mean(name) for name in comparison.results.values}
-    return [
-        {
-            "method": cell.method,
-            "k": cell.k if cell.k > 1 else "–",
-            "epsilon": as_text(cell.epsilon),
-            "values": [means[name][cell] for name in means],
-        }
-        for cell in comparison.results.cells
-    ]

@@ -7,11 +7,9 @@ last two but whether an audit was made and its verdict: no figure that was compu
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +20,12 @@ from coterie.evaluation.evaluation import Evaluation
 from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import check_signature, require_digest
-from coterie.publication.ledger import Entry, Ledger
+from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import publish_files
 from coterie.publication.severe_audit import kept_reason, recorded, recorded_audits
 from coterie.report.dossier_blocks import Dossier
 from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
-from coterie.schema.exact import as_text
 from coterie.table.address import is_database, without_credentials
 
 JsonDocument = Mapping[str, Any]
@@ -183,8 +180,8 @@ def compose_dossier(
         check_signature(made, None)
     folder = beside.absolute().parent
     found = _checked(audit, "audit", folder, digest.value)
-    entry, account = _account(ledger, digest.value)
-    reason = (despite or "").strip() or (entry.purpose.despite if entry else "")
+    account = _account(ledger, digest.value)
+    reason = (despite or "").strip() or (account.entry.purpose.despite if account else "")
     if not reason and not isinstance(file, Certificate):
         reason = kept_reason(Path(file), digest.value)
     earlier = "" if found is not None else _severe_before(folder, made.method)
@@ -270,35 +267,16 @@ def _document(path: Path, what: str) -> JsonDocument:
     return content
 
 
-def _short(value: Fraction, *, up: bool = True) -> str:
-    """Three digits, rounded against whoever spends: what is spent up, what is left down. The ledger has it exactly."""
-    if value <= 0:
-        return "0"
-    step = Fraction(10) ** (math.floor(math.log10(value)) - 2)
-    return as_text((math.ceil if up else math.floor)(value / step) * step)
-
-
-def _account(ledger: str | Path | None, digest: str) -> tuple[Entry | None, LedgerFacts | None]:
+def _account(ledger: str | Path | None, digest: str) -> LedgerFacts | None:
     """The charge for these bytes, and how the account stands."""
     if ledger is None:
-        return None, None
+        return None
     book = Ledger.inspect(ledger)
     for entry in book.entries.values():
         if entry.state.charged and any(part.sha256 == digest for part in entry.staged):
             population = entry.purpose.population
-            balance = book.balance(population)
             others = [one for one in book.releases(population) if one.state.charged and one is not entry]
-            return entry, LedgerFacts(
-                population=population,
-                charged=entry.purpose.loss.amount(_short),
-                at=entry.changed_at,
-                spent=_short(balance.spent),
-                lifetime=_short(balance.lifetime),
-                remaining=_short(balance.remaining, up=False),
-                share_spent=float(balance.spent / balance.lifetime) if balance.lifetime else 0.0,
-                others=len(others),
-                proved=entry.purpose.proved,
-            )
+            return LedgerFacts(entry, book.balance(population), len(others))
     raise DataError(
         "The ledger has no charge for this release.", "Give the ledger that was charged for this very file."
     )

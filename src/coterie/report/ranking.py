@@ -214,7 +214,7 @@ def best_cells(comparison: Comparison) -> list[Best]:
                     near,
                     guarantee,
                     measure,
-                    cell_warnings(best, comparison.schema, comparison.records),
+                    cell_warnings(best, comparison.schema, comparison.records, guarantee),
                 )
             )
     return sorted(found, key=lambda entry: (entry.cell.epsilon, entry.group, entry.error))

@@ -13,15 +13,12 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from coterie.errors import SchemaError, nearest
 from coterie.schema.codebook import check_codes, check_marks, with_codes
 from coterie.schema.dialect import Dialect
-from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
 from coterie.schema.domain import Frozen, as_number, as_text, as_texts, exactly, typed_bound
 from coterie.schema.domain import Order as Order
 from coterie.schema.domain import Parameters as Parameters
-from coterie.schema.domain import Search as Search
-from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
 from coterie.schema.recoding import Recodable, apply_recoding
 from coterie.schema.roles import Missing as Missing
@@ -147,11 +144,18 @@ not_applicable : optional
     def is_protected(self) -> bool:
         return self.role in (Role.PROTECT, Role.WEIGHT)
 
+    @property
+    def is_public(self) -> bool:
+        """Whether it is said what is public: bounds, or labels."""
+        if self.type.ranged:
+            return self.domain is not None
+        return self.type is AttributeType.BOOLEAN or self.categories is not None
+
     def require_public(self) -> None:
-        """A protected attribute must say what is public about it: bounds, or labels."""
+        """A protected attribute must say it."""
         if self.type.ranged:
             self.bounds()
-        elif self.type is not AttributeType.BOOLEAN and self.categories is None:
+        elif not self.is_public:
             raise SchemaError(
                 f"Attribute '{self.name}' is protected but its labels are not declared.",
                 "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
@@ -161,15 +165,6 @@ not_applicable : optional
     def gaps(self) -> bool:
         """Whether *missing* is an outcome that is measured and released."""
         return self.missing is Missing.OWN_CATEGORY or self.not_applicable is not None
-
-    @property
-    def is_public(self) -> bool:
-        """Whether that is said."""
-        try:
-            self.require_public()
-        except SchemaError:
-            return False
-        return True
 
     @property
     def from_data(self) -> str:
@@ -255,6 +250,11 @@ class Schema(Frozen):
         """What goes through the method: a weight too, unless it is made from public totals."""
         raked = self.raked
         return tuple(a for a in self.attributes if a.is_protected and a is not raked)
+
+    @cached_property
+    def searched(self) -> tuple[str, ...]:
+        """Protected attributes whose bounds are found in the data, and paid for (`source: dp`)."""
+        return tuple(a.name for a in self.protected if a.domain and a.domain.source is Source.DP)
 
     @cached_property
     def weight(self) -> Attribute | None:

@@ -46,7 +46,7 @@ def declared(schema: Schema, records: int) -> DeclaredFacts:
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         recoded=tuple(f"{a.name}: {words}" for a in protected if (words := a.recoded_in_words)),
         bounds_from_data=tuple(a.from_data for a in protected if a.from_data),
-        bounds_paid=tuple(a.name for a in protected if a.domain and a.domain.source == Source.DP),
+        bounds_paid=schema.searched,
         order_from_data=tuple(a.name for a in protected if a.order_from_data),
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",

@@ -1,8 +1,8 @@
 """Long work happens in a process of its own: the pages stay quick, and cancelling is immediate.
 
 One worker works through one job at a time. A finished job leaves its result in the project's folder, under a key that
-says what it was made from; a page can so tell a result of these settings from one of older settings. Real noise is
-never drawn here: a job may be cancelled and started again, a release may not (see releases.py).
+says what it was made from, so a page knows whether a result belongs to the current settings. Real noise is never drawn
+here: a job may be cancelled and started again, a release may not (see releases.py).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _done(
         made = {"coterie": __version__, "key": key, "parameters": parameters, "found": found}
         store(folder / f"{kind}.json", json.dumps(made, allow_nan=False))
     except Exception as error:
-        problem, advice = in_words(error)
+        problem, advice = error_in_words(error)
         return {"state": "failed", "problem": problem, "advice": advice}
     return {"state": "done", "share": 1.0}
 
@@ -116,7 +116,7 @@ def key_of(project: Project, kind: str, parameters: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
-def in_words(error: Exception) -> tuple[str, str]:
+def error_in_words(error: Exception) -> tuple[str, str]:
     """Problem and advice. An exception's own text may hold data values: of those that are not ours, only the kind."""
     if isinstance(error, CoterieError):
         return error.located, error.advice
@@ -134,7 +134,7 @@ class Jobs:
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
-        threading.Thread(target=self._tend, daemon=True, name="studio jobs").start()
+        threading.Thread(target=self._work_off, daemon=True, name="studio jobs").start()
 
     def start(
         self, project: Project, kind: str, parameters: dict[str, Any], secret: dict[str, Any] | None = None
@@ -159,10 +159,14 @@ class Jobs:
         with self._change:
             self._stop(self._jobs.get((project.id, kind)))
 
+    def job(self, project: Project, kind: str) -> Job | None:
+        """The last job of a kind as it stands now. Reads no file: pages ask again and again."""
+        job = self._jobs.get((project.id, kind))
+        return replace(job) if job else None
+
     def latest(self, project: Project, kind: str) -> Latest:
         # The job first: one that ends in between would be shown neither as running nor as done.
-        job = self._jobs.get((project.id, kind))
-        job = replace(job) if job else None
+        job = self.job(project, kind)
         try:
             made = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -190,7 +194,7 @@ class Jobs:
             self._process.join()
             self._process = None
 
-    def _tend(self) -> None:
+    def _work_off(self) -> None:
         while True:
             with self._change:
                 while not self._waiting and not self._closed:

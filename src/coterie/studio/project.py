@@ -9,7 +9,6 @@ schema.yaml  its description, the same file that the command reads
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -21,19 +20,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.methods import get_method
 from coterie.publication.staging import stage_bytes
-from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
+from coterie.schema.attributes import Schema
 from coterie.schema.document import read_schema
+from coterie.schema.provenance import Taken, marked, remembered
 from coterie.studio.forms import Sent
 from coterie.studio.table_cache import kept, typed
 from coterie.table.hidden_files import FileLock
 from coterie.table.reading import ending
 
-LABELS = "labels"
-Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels
-
 
 class Stale(ParameterError):
-    """Two tabs: the page that was sent shows an older state than the one on disk."""
+    """A form of an older version of the project, sent from another tab."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -182,7 +179,7 @@ class Project:
         return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
-        """Save one change, if the page that asks for it has seen the last one."""
+        """Save one change, if the page that asks for it showed the current version (`seen`)."""
         # One writer at a time: the server's threads, and the worker's process.
         with FileLock.waited(self.folder / "lock"):
             current = ProjectState.model_validate_json((self.folder / "state.json").read_bytes())
@@ -288,75 +285,3 @@ def store(path: Path, content: str | BaseModel) -> None:
     """Whole or not at all, readable by its owner only."""
     text = content if isinstance(content, str) else content.model_dump_json(indent=2)
     stage_bytes(text.encode(), path, force=True, private=True).publish()
-
-
-# What came from the data stays so: a project remembers what was filled, whatever is typed over it afterwards.
-#
-# Every change of a description passes here. Someone who has seen "0 to 89" and writes 90 knows no more about public bounds
-# than before; only a stated reason (`public_because`) makes them public. What is remembered are names of attributes and
-# of parts, no value.
-
-
-def remembered(taken: Mapping[str, tuple[str, ...]], *schemas: Schema) -> Taken:
-    """What was known to come from the data, and what these descriptions say of themselves."""
-    found = {name: set(parts) for name, parts in taken.items()}
-    for schema in schemas:
-        for attribute in schema.in_file.attributes:
-            parts = set(attribute.domain.taken) if attribute.domain else set()
-            if attribute.categories is not None and attribute.categories.taken:
-                parts.add(LABELS)
-            if parts:
-                found.setdefault(attribute.name, set()).update(parts)
-    return {name: tuple(sorted(parts)) for name, parts in found.items()}
-
-
-def marked(schema: Schema, before: Schema | None, taken: Mapping[str, tuple[str, ...]]) -> Schema:
-    """The description with every mark that it must have. Labels that were declared `before` stay declared."""
-    known = {attribute.name: attribute for attribute in before.attributes} if before else {}
-    attributes = tuple(
-        _marked(attribute, known.get(attribute.name), taken[attribute.name])
-        if attribute.name in taken
-        else attribute
-        for attribute in schema.attributes
-    )
-    parameters = _choice(schema.parameters, before.parameters if before else None)
-    same = all(new is old for new, old in zip(attributes, schema.attributes, strict=True))
-    if same and parameters == schema.parameters:
-        return schema
-    return schema.model_copy(update={"attributes": attributes, "parameters": parameters})
-
-
-def _choice(now: Parameters | None, before: Parameters | None) -> Parameters | None:
-    """Method, ε and k that came from a comparison. A page that does not speak of them leaves them as they were."""
-    if now is None or before is None or before.source is not Source.DATA:
-        return now or before
-    return now.model_copy(update={"source": Source.DATA})
-
-
-def _marked(attribute: Attribute, before: Attribute | None, taken: tuple[str, ...]) -> Attribute:
-    update: dict[str, Any] = {}
-    now, before = attribute.in_file, before and before.in_file
-    if now.domain is not None:
-        update["domain"] = _bounds(now.domain, taken)
-    if now.categories is not None and LABELS in taken:
-        update["categories"] = _labels(now.categories, before.categories if before else None)
-    same = all(getattr(now, entry) == value for entry, value in update.items())
-    return attribute if same else attribute.amended(**update)
-
-
-def _bounds(domain: Domain, taken: tuple[str, ...]) -> Domain:
-    sides = tuple(side for side in SIDES if side in taken or side in domain.taken)
-    if sides == domain.taken:
-        return domain
-    if len(sides) == 2 and domain.source is not Source.DP:
-        return domain.model_copy(update={"source": Source.DATA, "from_data": None})
-    return domain.model_copy(update={"from_data": sides})
-
-
-def _labels(categories: Categories, before: Categories | None) -> Categories:
-    declared = set(before.labels or ()) - set(before.taken) if before else set()
-    labels = categories.labels or ()
-    found = tuple(label for label in labels if label in categories.taken or label not in declared)
-    if len(found) == len(labels):  # all, or a taxonomy in their place
-        return categories.model_copy(update={"source": Source.DATA, "from_data": None})
-    return categories.model_copy(update={"source": Source.DECLARED, "from_data": found or None})

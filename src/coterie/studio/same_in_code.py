@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from coterie.methods import get_method
-from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Choice, PastRelease, Project
+from coterie.studio.release_plan import ReleasePlan
 from coterie.studio.sampling import RUNS, SEED
 
 SHOWN = 20  # rows of a first look

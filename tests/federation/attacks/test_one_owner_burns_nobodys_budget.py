@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from federation_world import Look, charged, people
 
-from coterie.federation.documents.answers import Delivery
+from coterie.federation.documents.messages import Delivery
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import answering
+from coterie.federation.owner.approval import note_refusal
 from coterie.federation.owner.client import AnswerFault
 from coterie.federation.owner.contribution import KEY, SECRET, held_studies
-from coterie.federation.owner.deciding import note_refusal
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.publication.ledger import Ledger
 from coterie.schema.exact import as_text

@@ -10,7 +10,8 @@ from federation_world import Look, charged, people
 
 from coterie.errors import ParameterError
 from coterie.federation.aggregator.home import row_bytes
-from coterie.federation.documents.answers import Chunk, Enrolment, Manifest
+from coterie.federation.documents.chunks import Chunk
+from coterie.federation.documents.messages import Enrolment, Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.errors import FederationError, InvitationSpent

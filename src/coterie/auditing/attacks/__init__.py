@@ -5,9 +5,10 @@ A package of your own adds attacks by the entry points `coterie.attacks`. Or han
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -20,21 +21,15 @@ class OutOfTime(Exception):
     """Caught by the auditor, which then names what was not run."""
 
 
-@dataclass(frozen=True, slots=True)
 class Clock:
-    """`seconds` from now on; None is no limit. `now` can be replaced in tests."""
+    """A time budget of `seconds` from now on; None is no limit. `now` can be replaced in tests."""
 
-    seconds: float | None = None
-    now: Callable[[], float] = time.monotonic
-    _end: float = field(init=False, repr=False, default=0.0)
-
-    def __post_init__(self) -> None:
-        end = float("inf") if self.seconds is None else self.now() + self.seconds
-        object.__setattr__(self, "_end", end)
+    def __init__(self, seconds: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._end = now, math.inf if seconds is None else now() + seconds
 
     @property
     def up(self) -> bool:
-        return self.now() >= self._end
+        return self._now() >= self._end
 
     def check(self) -> None:
         if self.up:

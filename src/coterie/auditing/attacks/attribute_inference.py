@@ -13,12 +13,7 @@ import numpy as np
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import affordable, nearest_without_each
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.auditing.attacks.finding import (
-    FEWEST_TRIALS,
-    beyond_control,
-    percent,
-    worst_of,
-)
+from coterie.auditing.attacks.finding import FEWEST_TRIALS, beyond_control, percent, worst_of
 from coterie.schema.arrays import Flags, Floats, Whole
 
 MOST_TARGETS = 1000

@@ -23,7 +23,7 @@ FEWEST_TRIALS = 20  # with fewer, even 0 of 20 leaves 17 % possible: an interval
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value between two ends that hold it with 95 % confidence; `trials` is how many times it was tried."""
+    """A value with its 95 % confidence interval, from so many trials."""
 
     value: float
     low: float
@@ -150,8 +150,8 @@ class Finding:
 
     `baseline` is what the same attacker gets without the release, or on people who are not in it.
     `looked_at` is how many attributes, styles … the worst was taken from: the interval holds for all of them together.
-    `p_value` is the chance that luck alone would clear the baseline so far, that choice counted; None: nothing was drawn,
-    or the attack leaves it to the interval.
+    `p_value` is the probability that chance alone clears the baseline by so much, corrected for that choice. None: nothing
+    was sampled, or the interval decides.
     """
 
     attack: str

@@ -9,33 +9,21 @@ import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen, nearest_in_rank
-from coterie.auditing.attacks.finding import (
-    FEWEST_TRIALS,
-    beyond_control,
-    percent,
-    worst_of,
-)
-from coterie.schema.arrays import Flags, Whole
+from coterie.auditing.attacks.finding import FEWEST_TRIALS, beyond_control, percent, worst_of
+from coterie.schema.arrays import Whole
 
 MOST_TARGETS = 20_000
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    truth = evidence.places
     if evidence.trials < FEWEST_TRIALS:
         return ATTACK.not_run(f"{evidence.trials} people are too few for any interval")
     attributes = [attribute for attribute in evidence.attributes if attribute.protected]
     draws = evidence.draws(ATTACK.name)
     people = evidence.targets(draws, MOST_TARGETS)
-    strangers = draws.choice(evidence.rows, len(people))
-    hits = {
-        attribute.name: (
-            int(_inside(attribute, people, truth[people]).sum()),
-            int(_inside(attribute, people, strangers).sum()),
-        )
-        for attribute in attributes
-    }
     tried = len(people)
+    rows = evidence.places[people], draws.choice(evidence.rows, tried)  # their own, and strangers'
+    hits = {a.name: [_inside(a, people, those) for those in rows] for a in attributes}
     worst = worst_of(
         {name: beyond_control(own, tried, chance, tried) for name, (own, chance) in hits.items()}
     )
@@ -48,12 +36,13 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     )
 
 
-def _inside(attribute: Seen, people: Whole, rows: Whole) -> Flags:
+def _inside(attribute: Seen, people: Whole, rows: Whole) -> int:
+    """Of how many people the true value lies in the interval around that of a row."""
     values, released = attribute.original[people], attribute.released[rows]
     if not attribute.is_number:
-        return np.asarray(values == released)
+        return int((values == released).sum())
     low, high = nearest_in_rank(np.sort(attribute.released), released)
-    return np.asarray((low <= values) & (values <= high))
+    return int(((low <= values) & (values <= high)).sum())
 
 
 ATTACK = Attack(

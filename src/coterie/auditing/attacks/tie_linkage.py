@@ -36,9 +36,8 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     count = round(evidence.known * evidence.people)
     seeds = draws.choice(evidence.people, count, replace=False)
     others = np.setdiff1d(np.arange(evidence.people), seeds)
-    if (
-        evidence.units is not None
-    ):  # who knows one row of a household is not tried on its other rows, nor on two of another
+    if evidence.units is not None:
+        # An attacker who knows one row of a household is tried on one row of each other household only.
         others = others[~np.isin(evidence.units[others], evidence.units[seeds])]
         others = others[one_each(evidence.units[others], len(others), draws, len(others))]
     if len(others) < FEWEST_TRIALS:

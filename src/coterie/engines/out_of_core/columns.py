@@ -98,7 +98,7 @@ class StreamedTable:
         return np.argsort(-counts, kind="stable").astype(np.int32)
 
     def _few(self, names: Sequence[str]) -> int:
-        """So many rows of kept columns at once that long texts fit into memory too."""
+        """How many rows of kept columns to read at once, so that long texts fit into memory too."""
         with pq.ParquetFile(self.path) as file:
             layout = file.metadata
             groups = [layout.row_group(number) for number in range(layout.num_row_groups)]

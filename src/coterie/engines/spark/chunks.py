@@ -93,7 +93,7 @@ class Chunks:
     def mapped(
         self, work: Callable[[Iterator[RowChunk]], Batches], layout: Any, places: Sequence[int], *, kept: bool
     ) -> Any:
-        """A frame of what `work` makes of the chunks of each partition; it asks for the fields at these places."""
+        """Apply `work` to the chunks of each partition, reading the fields at these places. Returns a frame."""
         names = [f"f{place}" for place in places]
         chosen = self.frame.select(_PARTITION, _PLACE, *([_KEPT] if kept else []), *names)
         likes, firsts = [self.likes[place] for place in places], self.firsts
@@ -118,12 +118,12 @@ class Chunks:
 
 
 def columns_used(schema: Schema) -> list[Attribute]:
-    """Those that are read: a weight that is made from public totals is not."""
+    """The columns that are read. A weight that is made from public totals is not."""
     return [a for a in schema.attributes if a.role is not Role.IDENTIFIER and a is not schema.raked]
 
 
 def kept_columns(kept: Any) -> pa.RecordBatch | None:
-    """Named as the schema names them."""
+    """The kept columns, named as in the schema."""
     return pa.ipc.open_stream(kept).read_next_batch() if len(kept) else None
 
 

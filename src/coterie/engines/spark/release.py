@@ -36,7 +36,6 @@ from coterie.engines.spark.session import FILE, INDEX
 from coterie.engines.spark.whole_table import SparkRecords, SparkRows
 from coterie.engines.whole_table import (
     Synthesised,
-    check_options,
     drawn_from,
     measurements_of,
     refuse_private_bounds,
@@ -88,7 +87,7 @@ def protect_frame(
     recipe = get_method(method)
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
+    recipe.check_rows(schema, rows, target)
     refuse_private_bounds(schema)
     if schema.unit is not None:
         raise ParameterError(

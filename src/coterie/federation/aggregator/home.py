@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.federation.aggregator.part_reader import PartReader
-from coterie.federation.documents.answers import Succession
+from coterie.federation.documents.messages import Succession
 from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import now, stamp

@@ -18,8 +18,8 @@ from coterie.federation.aggregator.administration import metrics
 from coterie.federation.aggregator.connections import READER, introduce
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
-from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
 from coterie.federation.storage import parties, studies
@@ -121,7 +121,7 @@ async def study_page(
 
 @router.get("/health")
 async def health(service: Serving) -> Response:
-    """For whoever restarts what has stopped: 200 while the database answers and there is room to write."""
+    """For a supervisor: 200 while the database answers and there is room to write."""
     ok = await run_in_threadpool(_healthy, service)
     return Response("ok\n" if ok else "storage\n", 200 if ok else 503, media_type="text/plain")
 

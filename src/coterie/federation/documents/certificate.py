@@ -12,7 +12,7 @@ from coterie._version import __version__
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler, owner_seed
 from coterie.errors import CertificateError, CoterieError
-from coterie.federation.documents.answers import Answer
+from coterie.federation.documents.messages import Answer
 from coterie.federation.documents.signed import Document, Signed
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp

@@ -234,7 +234,7 @@ class Study(Document):
 
     @property
     def sealed(self) -> bool:
-        """Parts are encrypted until all owners have delivered; only then does each hand over its key, and is charged."""
+        """Parts are encrypted until all owners have delivered. Only then does each give its key, and is charged."""
         return self.protocol >= 3
 
     @property

@@ -59,7 +59,7 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
     try:
         return validated(Study, document)
     except FederationError as error:
-        # Whoever reads this wrote it: there is no sender to ask.
+        # The reader of this message wrote the file: there is no sender to ask.
         raise FederationError(error.problem, "Correct that entry; see docs/how-to/federate.md.") from None
 
 

@@ -117,7 +117,7 @@ def read_any(path: Path) -> tuple[AnyCertificate, str | None, Digest]:
     try:
         content: Any = json.loads(data)
     except (ValueError, RecursionError):
-        content = None  # whoever reads one table's certificate says what is wrong with the file
+        content = None  # the reader of one table's certificate reports what is wrong with the file
     if is_federated(content):
         try:
             signed = signed_from(data)

@@ -11,7 +11,7 @@ from typing import Any
 
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import opened_group_key
+from coterie.federation.documents.messages import opened_group_key
 from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
@@ -23,7 +23,7 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.owner import answering, contribution, witness
+from coterie.federation.owner import answering, contribution, rollback
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
 from coterie.federation.owner.contribution import give_back, held_studies, hold_in_ledger
@@ -31,7 +31,7 @@ from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
-from coterie.federation.owner.witness import RolledBack
+from coterie.federation.owner.rollback import RolledBack
 from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
 from coterie.federation.secrets.keys import NO_ROOM, unseal
 
@@ -43,7 +43,7 @@ _ATTEMPTS = 5  # to be accepted, before this owner takes it for an answer
 
 
 class Agent:
-    """`say` hears what happens: an event, the study, a sentence. `waiting` names the studies that a person has to decide."""
+    """`say` is called with an event, the study and a sentence. `waiting` names the studies that a person has to decide."""
 
     def __init__(self, home: OwnerHome, client: Client, say: Say, *, unattended: bool = False) -> None:
         self.home = home
@@ -68,7 +68,7 @@ class Agent:
                     f"/v1/desired?after={version}&wait={wait}",
                     patience=wait + 30.0,
                     diary=self.home.witness(),
-                    seen=witness.remembered(self.home).partition(":")[0],
+                    seen=rollback.remembered(self.home).partition(":")[0],
                 )
                 self._compare(content)
                 self.home.acknowledged(self.client.session)
@@ -105,8 +105,8 @@ class Agent:
 
     def _compare(self, content: dict[str, Any]) -> None:
         """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
-        witness.require_own(self.home, witness.told_by(content, "witness"))
-        if witness.rolled_back_aggregator(self.home, content):
+        rollback.require_own(self.home, rollback.told_by(content, "witness"))
+        if rollback.rolled_back_aggregator(self.home, content):
             self.say("rolled back", None, "The aggregator was restored from a backup. Ask its administrator.")
         coming = content.get("tls_next")
         if isinstance(coming, str) and len(coming) <= 5000 and self.home.learn_tls(coming):
@@ -149,7 +149,7 @@ class Agent:
                 self._give_back(study)
 
     def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
-        """True if the aggregator took it. Said once: one that does not hear must not make us speak without end."""
+        """True if the aggregator accepted it. Sent once: one that it rejects must not be sent without end."""
         study = wanted["id"]
         if study in self._refused:
             return False
@@ -175,7 +175,7 @@ class Agent:
             return self.home
 
     def _done(self, told: list[dict[str, Any]]) -> bool:
-        """All that we are told of has ended, and every copy is here. (What is closed we are not told again.)"""
+        """All studies in the answer have ended, and every copy is here. (Closed studies are not in it.)"""
         copied = partial(contribution.copied, self.home)
         return bool(self.home.journal.seen()) and all(
             not STUDY[_S(wanted["state"])] and (wanted["state"] != _S.RELEASED or copied(wanted["id"]))
@@ -188,7 +188,7 @@ class Agent:
         """One step for one study; True if something was done, so that the next step may be due."""
         study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
         if mine is _C.ACCEPTED or wanted.get("part_key"):  # an older aggregator does not say
-            witness.require_key(self.home, wanted)
+            rollback.require_key(self.home, wanted)
         if state is _S.RELEASED and not contribution.copied(self.home, study):
             certificate = contribution.fetch_release(self.home, self.client, study)
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")

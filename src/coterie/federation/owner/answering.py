@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, LedgerError
-from coterie.federation.documents.answers import Answer, Delivery, GroupKey, SealedKey
 from coterie.federation.documents.certificate import part_guarantee, part_promise
+from coterie.federation.documents.messages import Answer, Delivery, GroupKey, SealedKey
 from coterie.federation.documents.signed import Signed, signed_from, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
@@ -30,7 +30,7 @@ from coterie.schema.exact import as_text
 from coterie.table.checked import check
 from coterie.table.reading import read_table
 
-# The owner's own table, read and looked at before anything is reserved. What is wrong with it is told here only.
+# The owner's own table, read and checked before anything is reserved. Its faults are reported on this machine only.
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
 
 def approve(home: OwnerHome, study: Study, source: OwnerSource) -> tuple[Signed, Prepared]:
     """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
-    # Budget first: whoever cannot pay says nothing about the table.
+    # Budget first: an owner that cannot pay tells nothing about its table.
     require_peers(home, study)
     require_budget(home, study, source)
     note_opened(home, study)

@@ -20,17 +20,9 @@ import pyarrow as pa
 
 from coterie.chain.noise.seeded import owner_seed
 from coterie.errors import BudgetExceeded, CertificateError, CoterieError
-from coterie.federation.documents.answers import (
-    Chunk,
-    Delivery,
-    Manifest,
-    PartKey,
-    Receipt,
-    arrow_schema,
-    as_sent,
-    packed,
-)
 from coterie.federation.documents.certificate import FederatedCertificate, verified
+from coterie.federation.documents.chunks import Chunk, arrow_schema, as_sent, packed
+from coterie.federation.documents.messages import Delivery, Manifest, PartKey, Receipt
 from coterie.federation.documents.signed import Signed, canonical, sha256, signed_from, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError, Untrusted

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.errors import CoterieError, DataError
-from coterie.federation.documents.answers import ExchangeStep, Parcel
+from coterie.federation.documents.messages import ExchangeStep, Parcel
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import MOST_PARCELS, POINTS_IN_PARCEL

@@ -22,7 +22,7 @@ from coterie.schema.exact import as_text, parse_epsilon
 
 # A refusal: the reason and the figures that go to the aggregator, signed. Nothing in it depends on the data.
 #
-# What was wrong with the table is the `__cause__`: it is told on this machine only.
+# What was wrong with the table is the `__cause__`, which is shown on this machine only.
 
 # One sentence for every table, whatever is wrong with it: a second one would be an answer about the data.
 UNFIT = "the owner's table could not be protected under this study's description"
@@ -55,7 +55,7 @@ Bound = Annotated[str, BeforeValidator(str)]
 
 
 class Declared(Document):
-    """What this owner says its values lie in, whoever asks. Numbers and dates have bounds, categories have labels."""
+    """The public domain of this owner's values, the same for every study. Numbers and dates have bounds, others labels."""
 
     lower: Bound | None = None
     upper: Bound | None = None
@@ -83,7 +83,7 @@ def _by_name(content: object) -> object:
 
 
 class Limit(Document):
-    """So many in so many days: even yes and no are answers."""
+    """At most so many in so many days, because even yes and no tell something about the data."""
 
     most: Annotated[int, Field(ge=1, le=100_000)]
     days: Annotated[int, Field(ge=1, le=3660)]

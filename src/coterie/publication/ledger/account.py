@@ -19,6 +19,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, for_unit, under
@@ -104,6 +105,28 @@ class Balance:
     def individual_remaining(self) -> Fraction | None:
         limit = self.terms.individual_lifetime
         return None if limit is None else limit - self.individual_spent - self.individual_held
+
+    @property
+    def individual_differs(self) -> bool:
+        """Whether the total of individual differential privacy holds more than the other."""
+        return (self.individual_spent, self.individual_held) != (self.spent, self.held)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, exactly."""
+        terms, left = self.terms, self.individual_remaining
+        limit = terms.individual_lifetime
+        return {
+            **{name: getattr(terms, name) for name in ("population", "relation", "unit", "rows_per_unit")},
+            "delta": None if terms.delta is None else as_text(terms.delta),
+            **{name: as_text(getattr(self, name)) for name in ("lifetime", "spent", "held", "remaining")},
+            "individual": {
+                "lifetime": None if limit is None else as_text(limit),
+                "spent": as_text(self.individual_spent),
+                "held": as_text(self.individual_held),
+                "remaining": None if left is None else as_text(left),
+            },
+            "refuse_unproved": self.refuses_unproved,
+        }
 
 
 class Tally:

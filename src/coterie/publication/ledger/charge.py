@@ -18,7 +18,7 @@ from coterie.table.hidden_files import FileLock, make_durable, remove_any
 #
 # Safety never rests on the lock alone: each step also checks the state in the ledger, so a removed lock file can at worst
 # cost a release its reservation, never publish an uncharged one. A lock file is removed when its release is in a final
-# state: whoever still opens it then reads that state and leaves it alone.
+# state: a process that still opens it reads that state and leaves the release alone.
 
 
 def own(ledger: Path, release: str) -> FileLock | None:
@@ -103,7 +103,7 @@ class Charge:
         self._end(ReleaseState.RELEASED)
 
     def lost(self) -> None:
-        """The staged parts are gone; the charge stays, because somebody may have seen them."""
+        """The staged parts are gone. The charge stays, because they may have been seen."""
         self._end(ReleaseState.LOST)
 
     def settle(self) -> None:

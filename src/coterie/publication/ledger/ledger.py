@@ -1,4 +1,4 @@
-"""The public face: open a ledger, ask what is left, charge a release."""
+"""The public class: open a ledger, ask what is left, charge a release; and the journal, a ledger that counts no ε."""
 
 from __future__ import annotations
 

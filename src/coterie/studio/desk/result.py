@@ -22,8 +22,8 @@ from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.prediction.target_error import PredictedError, TargetError
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.statistics.releasing.tidy_table import read, rows_of
-from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
-from coterie.studio.desk.paying import Paying, rule_of
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
+from coterie.studio.desk.release import StatisticsOrder, rule_of
 from coterie.studio.ledgers import account_of
 from coterie.studio.same_in_code import Ways, arguments, call, options, ways
 
@@ -39,19 +39,19 @@ def planning(desk: Desk) -> Ways:
     )
 
 
-def releasing(desk: Desk, paying: Paying) -> Ways:
+def releasing(desk: Desk, order: StatisticsOrder) -> Ways:
     specification, data = str(desk.specification_path), str(desk.data_path())
-    given = {**_split(desk), "ledger": paying.ledger}
+    given = {**_split(desk), "ledger": order.ledger}
     command = ["coterie", "stats", "release", specification]
     commands = [
-        [*command, *options({"data": data, "output": paying.target, **given})],
-        ["coterie", "stats", "verify", paying.target, f"{paying.target}.certificate.json"],
+        [*command, *options({"data": data, "output": order.target, **given})],
+        ["coterie", "stats", "verify", order.target, f"{order.target}.certificate.json"],
     ]
-    if paying.ledger and paying.lifetime:
-        new = {"population": paying.population, "lifetime": paying.lifetime, "delta": paying.delta}
+    if order.ledger and order.lifetime:
+        new = {"population": order.population, "lifetime": order.lifetime, "delta": order.delta}
         new |= account_of(desk.project.schema())
-        commands.insert(0, ["coterie", "ledger", "init", paying.ledger, *options(new)])
-    inputs = map(repr, (specification, data, paying.target))
+        commands.insert(0, ["coterie", "ledger", "init", order.ledger, *options(new)])
+    inputs = map(repr, (specification, data, order.target))
     return ways(
         "\n".join(map(shlex.join, commands)),
         call("published = coterie.statistics.release", *inputs, *arguments(given)),
@@ -73,7 +73,7 @@ def _split(desk: Desk) -> dict[str, str]:
 def shown(desk: Desk) -> dict[str, Any]:
     """Ready for JSON: who gets how much, and how far each number will probably be off."""
     chosen = desk.plan()
-    even, design = even_plan(chosen.specification), chosen.design
+    even, design = desk.even_plan(), chosen.design
     total, feasible = float(design.total), design.feasible
     used = feasible.used(np.array([float(budget) for budget in chosen.budgets]))
     names = names_in_words(chosen.specification)

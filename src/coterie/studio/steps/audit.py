@@ -64,7 +64,7 @@ def figure(project: Opened, jobs: Running, kind: str) -> Response:
 
 @router.post("/p/{project}/audit/sign")
 def sign(project: Opened, jobs: Running, form: Form) -> Response:
-    """Why they go on despite a severe finding: without it, nothing is released."""
+    """Record why a release goes on despite a severe finding. Without a reason nothing is released."""
     try:
         project.change(form.version, signed=SignedReason.sent(form, jobs.latest(project, "audit").key))
     except CoterieError as problem:
@@ -121,7 +121,7 @@ def _shown(
         made=made,
         stale=found is not None and not _holds(last),
         figure=_figure(found["findings"]) if found else None,
-        marks=_marks(found["findings"]) if found else [],
+        mark=_mark,
         key=_key(found["level"]) if found else [],
         changes=_changes(project, found, made) if found else [],
         gate=severe_audit(project, jobs),
@@ -138,7 +138,7 @@ def _holds(last: Latest) -> bool:
 
 
 def severe_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
-    """The last audit, where it found a severe risk in what stands here now."""
+    """The last audit, if it found a severe risk in the current choice."""
     found, state = last_audit(project, jobs), project.state
     if found is None or found["level"] != Level.SEVERE:
         return None
@@ -147,13 +147,13 @@ def severe_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
 
 
 def last_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
-    """What was found about what stands here now; nothing where no audit was made since."""
+    """The last audit, if it is of the current table, description and choice."""
     last = jobs.latest(project, "audit")
     return {**last.found, "of": last.parameters["of"]} if last.found and _holds(last) else None
 
 
 def signed_reason(project: Project, jobs: Jobs) -> SignedReason | None:
-    """Of the severe audit that stands; one that was signed for an earlier audit is void."""
+    """The reason that was signed for the last audit. One for an earlier audit is void."""
     signed, last = project.state.signed, jobs.latest(project, "audit")
     return signed if signed is not None and last.found and signed.audit == last.key else None
 
@@ -187,14 +187,11 @@ def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> l
     return rows
 
 
-def _marks(findings: list[dict[str, Any]]) -> list[Svg]:
-    """Of each finding on a scale from 0 to 1; an ε or a multiple has no place there."""
-    drawn = []
-    for finding in findings:
-        value, low, high, baseline = finding["bar"]
-        shown = finding["drawn"] and value is not None
-        drawn.append(compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg())
-    return drawn
+def _mark(finding: dict[str, Any]) -> Svg:
+    """On a scale from 0 to 1. An ε or a multiple has no place there."""
+    value, low, high, baseline = finding["bar"]
+    shown = finding["drawn"] and value is not None
+    return compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg()
 
 
 def _key(level: str) -> list[Svg]:

@@ -21,8 +21,8 @@ from coterie.schema.attributes import Parameters, Schema, Source
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.looked import all_figures, crossed, looked
 from coterie.studio.pages import Opened, Running, as_csv, go, picture, step_page
+from coterie.studio.preview_findings import all_figures, crossed, looked
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines
@@ -110,7 +110,7 @@ def figure(project: Opened, jobs: Running, name: str, kind: str) -> Response:
 
 @router.get("/p/{project}/compare")
 def comparison(project: Opened) -> Response:
-    """Where cancelling a comparison leads."""
+    """The page to go back to when a comparison is cancelled."""
     return go(project, "look#comparison")
 
 
@@ -146,7 +146,7 @@ def seen_in_data(schema: Schema) -> str:
 
 
 def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: bool = False) -> None:
-    """A comparison under way makes room, and goes on afterwards: who moves a slider should not wait for it."""
+    """Start a preview. A comparison under way is stopped first and started again behind it, so that nobody waits for it."""
     choice, other = project.choice, jobs.latest(project, "compare")
     rows = min(rows or max(ROWS, 20 * (choice.k or 1)), project.records)
     if other.under_way:
@@ -196,7 +196,7 @@ _KS = (5, 10, 20, 50, 100, 200)
 
 
 def _asked(project: Project, form: Sent) -> dict[str, Any]:
-    """Checked before the work begins, so that a slip of the pen costs no time."""
+    """The parameters of a comparison, checked before the work begins."""
     ks = [Sent({"k": [word]}).whole("k", "k") for word in form.text("ks").split(",") if word.strip()]
     epsilons = [word.strip() for word in form.text("epsilons").split(",") if word.strip()]
     rows = min(form.whole("rows", "The size of the sample") or ROWS, project.records)
@@ -215,7 +215,7 @@ def _asked(project: Project, form: Sent) -> dict[str, Any]:
 
 
 def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[str, Any]:
-    """What the template of the Look page needs for this part. `form`: what was typed, if something is wrong with it."""
+    """The part of the page about comparisons. `form`: what was typed, if something is wrong with it."""
     last = jobs.latest(project, "compare")
     asked, found = last.asked or _defaults(project), last.found
     return {

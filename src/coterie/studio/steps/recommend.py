@@ -24,7 +24,7 @@ from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.same_in_code import protect_lines, recommend_lines
 from coterie.studio.steps.look import seen_in_data
 from coterie.studio.steps.look import start as start_looking
-from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
+from coterie.studio.vocabulary import ACCURACY, AUDIENCES, GOALS
 from coterie.studio.work.recommending import DIAL
 
 router = APIRouter()
@@ -36,14 +36,23 @@ class Offer:
 
     epsilon: str
     choice: Choice
-    method: Method
     promised: ChoicePromise
-    sure: float | None  # what an attacker who was 50 % sure can become at most; None: nothing limits it
+    command: str
     error: float | None  # nothing can be measured any more
     words: str
     shares: float  # points by which a share in a table is off, 9 times in 10
     accuracy: dict[str, Any] | None  # more of that, at the ε that was asked for
-    ways: list[tuple[str, str]]
+
+    @property
+    def method(self) -> Method:
+        return self.promised.recipe
+
+    @property
+    def sure(self) -> float | None:
+        """How sure an attacker who was 50 % sure can become at most; None: nothing limits it."""
+        guarantee = self.promised.guarantee
+        proved = guarantee.model == DP and guarantee.status is Status.PROVED
+        return most_sure(likely_loss(guarantee)) if proved else None
 
     @property
     def sure_words(self) -> str:
@@ -172,30 +181,17 @@ def _offers(project: Project, schema: Schema, found: dict[str, Any]) -> list[Off
         measured = best if asked else beside.get(epsilon)
         if measured is None:  # what could not be tried at this ε
             continue
-        accuracy = best["accuracy"] if asked else None
         choice = Choice(
             method=recipe.name,
             epsilon=epsilon if recipe.adds_noise else "",
             k=best["k"],
             delta=best["delta"] or "",
         )
-        promise = promised(choice, schema, project.records)
-        guarantee = promise.guarantee
-        proved = guarantee.model == DP and guarantee.status is Status.PROVED
-        offers.append(
-            Offer(
-                epsilon,
-                choice,
-                recipe,
-                promise,
-                most_sure(likely_loss(guarantee)) if proved else None,
-                measured["error"],
-                measured["words"],
-                best["accuracy"]["shares"] if asked else measured["shares"],
-                accuracy,
-                protect_lines(project, choice),
-            )
-        )
+        (_, command), _ = protect_lines(project, choice)
+        accuracy = best["accuracy"] if asked else None
+        shares = accuracy["shares"] if accuracy else measured["shares"]
+        promise, error = promised(choice, schema, project.records), measured["error"]
+        offers.append(Offer(epsilon, choice, promise, command, error, measured["words"], shares, accuracy))
     return offers
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse
@@ -21,11 +20,11 @@ from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.ledgers import account_of, accounts, counted
+from coterie.studio.ledgers import ShownAccount, account_of, accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, numbered, step_page
-from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, SignedReason, Stale
 from coterie.studio.promise import ChoicePromise, promised
+from coterie.studio.release_plan import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.releases import Releases
 from coterie.studio.same_in_code import dossier_ways, release_ways, verify_command
 from coterie.studio.steps.audit import last_audit, severe_audit, signed_reason
@@ -58,7 +57,7 @@ def plan(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Res
 
 @router.post("/p/{project}/release/ledger")
 def ledger(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
-    """Look into a ledger, or make one; what else was typed stays."""
+    """Show a ledger, or make one. Everything else that was typed stays."""
     asked = ReleaseForm.sent(form)
     try:
         if form.text("do") == "make":
@@ -85,7 +84,7 @@ def _form(
     problem: CoterieError | None = None,
 ) -> Response:
     last, progress, unsettled = releases.look(project)
-    problem, kept = problem or unsettled, []
+    problem, kept = problem or unsettled, list[ShownAccount]()
     if asked.ledger and os.path.exists(asked.ledger_path):
         try:
             kept = accounts(asked.ledger_path)
@@ -230,7 +229,7 @@ def released(project: Opened, number: int) -> Response:
 
 @router.post("/p/{project}/release/{number}")
 def check_again(project: Opened, number: int, form: Form) -> Response:
-    """A table behind a password: the address is used for this one check and kept nowhere."""
+    """Check a table behind a password. The address is used for this one check and kept nowhere."""
     entry, address = numbered(project.state.released, number), form.text("address")
     if entry.table is None or without_credentials(address) != entry.data:
         return _page(project, number, _checked(entry, entry.data)[0], other_database(entry))
@@ -280,11 +279,11 @@ def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, Cote
     return certificate, None
 
 
-def _accounts(entry: PastRelease) -> list[dict[str, Any]]:
+def _accounts(entry: PastRelease) -> list[ShownAccount]:
     if entry.ledger is None:
         return []
     try:
         kept = accounts(Path(entry.ledger))
-        return [account for account in kept if account["population"] == entry.population]
+        return [account for account in kept if account.balance.population == entry.population]
     except CoterieError:  # the ledger was moved: the release page says so where one is chosen
         return []

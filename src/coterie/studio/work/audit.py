@@ -85,15 +85,7 @@ def _shown(audit: Audit) -> dict[str, Any]:
     """What the page shows; an open end of an interval is null."""
     known = all_attacks()
     return {
-        "level": audit.level.value,
-        **{
-            name: getattr(audit, name)
-            for name in ("verdict", "correction", "people", "rows", "control", "seconds")
-        },
-        "promised": None
-        if audit.promised is None
-        else {name: getattr(audit.promised, name) for name in ("method", "status", "label", "odds")},
-        "notes": list(audit.notes),
+        **audit.to_dict(),
         "not_run": [[known[n.attack].title, n.reason] for n in audit.not_run],
         "findings": [_finding(finding) for finding in audit.findings],
     }

@@ -25,7 +25,7 @@ from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import counted, error_by_k
 from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, verdict
 from coterie.schema.exact import number
-from coterie.studio.looked import CELLS
+from coterie.studio.preview_findings import CELLS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample
 from coterie.studio.work import Tell

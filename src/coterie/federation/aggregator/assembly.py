@@ -13,7 +13,7 @@ import hmac
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator, require_room, row_bytes
 from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
-from coterie.federation.documents.answers import Answer, arrow_schema
 from coterie.federation.documents.certificate import certify, require_own
+from coterie.federation.documents.chunks import arrow_schema
+from coterie.federation.documents.messages import Answer
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study
@@ -108,31 +109,29 @@ class _Stream:
     """The unread rows of one owner; where people are matched, ascending in pseudonyms."""
 
     source: Part
-    rows: pa.Table | None = None
+    rows: pa.Table = field(default_factory=lambda: pa.table({}))
 
     def fill(self) -> bool:
         """False when nothing is left."""
-        while self.rows is None or self.rows.num_rows == 0:
-            self.rows = next(self.source, None)
-            if self.rows is None:
+        while self.rows.num_rows == 0:
+            found = next(self.source, None)
+            if found is None:
                 return False
+            self.rows = found
         return True
 
     @property
     def last(self) -> bytes:
-        assert self.rows is not None
         return bytes(self.rows.column(COLUMN)[-1].as_py())
 
     def up_to(self, bound: bytes) -> pa.Table:
         """Take the rows with pseudonyms up to `bound`."""
-        assert self.rows is not None
         names = self.rows.column(COLUMN)
         end = bisect.bisect_right(range(len(names)), bound, key=lambda place: names[place].as_py())
         return self.first(end)
 
     def first(self, count: int) -> pa.Table:
         """Take so many rows."""
-        assert self.rows is not None
         taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return taken
 
@@ -163,7 +162,7 @@ def side_by_side(parts: Sequence[Part], schema: pa.Schema) -> Part:
     """
     streams = [_Stream(part) for part in parts]
     while all(stream.fill() for stream in streams):
-        count = min(stream.rows.num_rows for stream in streams if stream.rows is not None)
+        count = min(stream.rows.num_rows for stream in streams)
         columns: dict[str, pa.ChunkedArray] = {}
         for stream in streams:
             rows = stream.first(count)
@@ -180,15 +179,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     accepted = [delivered[entry.owner] for entry in study.roster if entry.owner in delivered]
     columns = [a for a in study.attributes if any(a in study.asked_of(part.name) for part in accepted)]
     schema = arrow_schema(columns, pseudonymous=False)
-    counts = [part.opened_manifest(study).rows for part in accepted]
-    streams = [_chunks(aggregator, study, part) for part in accepted]
-    if study.matched:
-        rows = joined(streams, schema)
-    elif study.vertical:
-        rows = side_by_side(streams, schema)
-    else:
-        rows = chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
-    most = min(counts) if study.vertical else sum(counts)
+    rows, most = _together(aggregator, study, accepted, schema)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
     shutil.rmtree(workspace, ignore_errors=True)
@@ -226,6 +217,19 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             raise
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _together(
+    aggregator: Aggregator, study: Study, accepted: Sequence[Contribution], schema: pa.Schema
+) -> tuple[Part, int]:
+    """The rows of all parts, put together as the study says, and how many there can be."""
+    counts = [part.opened_manifest(study).rows for part in accepted]
+    streams = [_chunks(aggregator, study, part) for part in accepted]
+    if study.matched:
+        return joined(streams, schema), min(counts)
+    if study.vertical:
+        return side_by_side(streams, schema), min(counts)
+    return chain.from_iterable(streams), sum(counts)  # D' = D'_1 ∪ … ∪ D'_m
 
 
 def require_same_release(there: Path, digest: str) -> None:

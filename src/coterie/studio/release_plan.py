@@ -27,8 +27,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import promise, total_epsilon
-from coterie.publication.ledger import Ledger, Purpose, without_credentials
-from coterie.publication.ledger.ledger import journal_purpose
+from coterie.publication.ledger import Ledger, Purpose, journal_purpose, without_credentials
 from coterie.publication.publishing import Destination, fingerprint_of, purpose_of
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
@@ -219,7 +218,7 @@ def require_free(*paths: Path | str) -> None:
 def destination_of(
     project: Project, data: str, table: str | None, certificate: str, internal: str | None, key: str | None
 ) -> Destination:
-    """With what a release must never overwrite."""
+    """The destination, with the files that a release must never overwrite."""
     origin = project.state.origin
     inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
     if project.source is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
@@ -65,7 +65,7 @@ def require_key(home: OwnerHome, wanted: dict[str, Any]) -> None:
 
 
 def remembered(home: OwnerHome) -> str:
-    """The last line of the aggregator's diary that we were told, number:mark; empty if there is none."""
+    """The last line of the aggregator's diary that we know, as number:mark; empty if there is none."""
     try:
         known = json.loads((home.folder / _THEIRS).read_bytes())
     except (OSError, ValueError):
