@@ -70,16 +70,24 @@ class Checked:
 
 def check(table: pa.Table, schema: Schema) -> Checked:
     same_columns(table.column_names, schema)
-    least = 2 if schema.unit is None else 0  # how many rows there are is private then, also by a refusal
-    if table.num_rows < least:
-        raise DataError(
-            "The table has fewer than two rows.", "A group to hide in needs at least two records."
-        )
-    if not schema.protected:
-        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+    require_records(table.num_rows, schema)
+    require_protected(schema)
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
     columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
     return with_policies(table, columns, schema)
+
+
+def require_records(records: int, schema: Schema) -> None:
+    """Two rows at least. With a unit the number of rows is private, so no refusal may depend on it."""
+    if records < 2 and schema.unit is None:
+        raise DataError(
+            "The table has fewer than two rows.", "A group to hide in needs at least two records."
+        )
+
+
+def require_protected(schema: Schema) -> None:
+    if not schema.protected:
+        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
 
 
 def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema) -> Checked:

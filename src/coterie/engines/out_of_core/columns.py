@@ -12,10 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from coterie.errors import CoterieError, DataError, SchemaError
+from coterie.errors import CoterieError, DataError
 from coterie.schema.arrays import Codes, Whole
 from coterie.schema.attributes import Attribute, Role, Schema, check_names
-from coterie.table.checked import column_of, inside, located, same_columns, with_gaps
+from coterie.table.checked import (
+    column_of,
+    inside,
+    located,
+    require_protected,
+    require_records,
+    same_columns,
+    with_gaps,
+)
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.table.columns.labels import further_codes
 
@@ -49,12 +57,8 @@ class StreamedTable:
             ) from None
         check_names(names)
         same_columns(names, self.schema)
-        if not self.schema.protected:
-            raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-        if self.records < 2:
-            raise DataError(
-                "The table has fewer than two rows.", "A group to hide in needs at least two records."
-            )
+        require_protected(self.schema)
+        require_records(self.records, self.schema)
 
     @cached_property
     def records(self) -> int:
@@ -119,6 +123,7 @@ class StreamedTable:
         return max(min(_FEW, int(_KEPT_BYTES / max(most, 1))), 1)
 
     def batches(self, names: Sequence[str], size: int = 0) -> Iterator[tuple[int, pa.Table]]:
+        """The number of the first row of each batch, and its rows. A file without rows is one empty batch."""
         first = 0
         try:
             # Buffered and not mapped: a column chunk is never in memory as a whole.
@@ -132,6 +137,8 @@ class StreamedTable:
                     if len(table):
                         yield first, table
                     first += len(batch)
+                if not first:
+                    yield 0, file.schema_arrow.empty_table().select(list(names))
         except CoterieError:
             raise
         except (pa.ArrowException, OSError):

@@ -41,14 +41,14 @@ from coterie.engines.whole_table import (
     measurements_of,
     refuse_private_bounds,
 )
-from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
 from coterie.schema.attributes import Schema, check_names
 from coterie.schema.exact import Number
-from coterie.table.checked import column_of, same_columns
+from coterie.table.checked import column_of, require_protected, require_records, same_columns
 from coterie.table.columns.column import Column
 
 
@@ -101,10 +101,7 @@ def protect_frame(
     with told():
         chunks = Chunks.of(frame, schema, likes)
     records = chunks.records
-    if records < 2:
-        raise DataError(
-            "The table has fewer than two rows.", "A group to hide in needs at least two records."
-        )
+    require_records(records, schema)
     k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)
@@ -151,8 +148,7 @@ def _likes(frame: Any, schema: Schema) -> tuple[Column, ...]:
     names = [name for name in frame.columns if name not in (FILE, INDEX)]
     check_names(names)
     same_columns(names, schema)
-    if not schema.protected:
-        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+    require_protected(schema)
     kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in columns_used(schema)}
     likes = []
     for attribute in schema.protected:
