@@ -148,6 +148,24 @@ def test_an_interrupted_run_goes_on_where_it_stopped(source: Path, monkeypatch: 
     assert len(done) == 24
 
 
+@pytest.mark.usefixtures("little_memory")
+def test_another_taxonomy_under_the_same_name_starts_anew(tmp_path: Path) -> None:
+    """What is finished is kept as codes: those of the labels that stood there."""
+    labels = ["elm", "fir", "oak"]
+    pq.write_table(pa.table({"tree": [labels[row % 3] for row in range(3000)]}), tmp_path / "in.parquet")
+    (tmp_path / "schema.yaml").write_text(
+        "attributes: {tree: {type: categorical, role: protect, categories: {taxonomy: t.csv}}}"
+    )
+    schema = Schema.load(tmp_path / "schema.yaml")
+    for root in ("wood", "a wood"):
+        (tmp_path / "t.csv").write_text("".join(f"{label};{root}\n" for label in labels))
+        released = run(tmp_path / "in.parquet", schema, seed=5, k=3).table.read_all()
+        assert released.equals(
+            protect(tmp_path / "in.parquet", schema, method="dp-ir", k=3, epsilon=1, seed=5).table
+        )
+        labels.append("ash")
+
+
 def test_progress_reaches_the_whole(source: Path) -> None:
     shares: list[float] = []
     release = run(source, advance=shares.append)

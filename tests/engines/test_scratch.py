@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from coterie import Attribute, Domain, Role, Schema
+from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.cli.app import app
 from coterie.engines.out_of_core.release import protect_file
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch, scratch_beside
@@ -140,3 +141,42 @@ def test_an_interrupted_run_is_taken_up_while_its_interrupt_is_still_held(tmp_pa
             Scratch.make(again.folder)
     assert "is kept in" in str(held.value.__notes__)
     assert not again.folder.exists()
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    return place
+
+
+@pytest.mark.parametrize("fault", [MemoryError, KeyboardInterrupt])
+def test_a_release_that_fails_leaves_no_original_values(
+    fault: type[BaseException], source: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can go on with it: it was to be held in Python, and has no name yet."""
+
+    def failing(*_: object, scratch: Scratch, **__: object) -> None:
+        scratch.append("column", np.zeros(3))
+        assert scratch.folder.stat().st_mode & 0o777 == 0o700
+        raise fault
+
+    monkeypatch.setattr("coterie.publication.engine_runs.protect_file", failing)
+    with pytest.raises(fault):
+        protect(source, SCHEMA, method="laplace", epsilon=1, memory="6GB")
+    assert not list(temporary.iterdir())
+
+
+def test_what_a_killed_process_left_goes_with_the_next_release(source: Path, temporary: Path) -> None:
+    abandoned, living = Scratch.fresh(temporary), Scratch.fresh(temporary)
+    for each in (abandoned, living):
+        each.append("column", np.zeros(3))
+    abandoned.let_go()  # as the kernel does for a process that ends
+    release = protect(source, SCHEMA, method="laplace", epsilon=1, memory="6GB")
+    assert not abandoned.folder.exists()
+    assert (living.folder / "column").exists()
+    del release
+    gc.collect()
+    assert list(temporary.iterdir()) == [living.folder]
+    living.discard()

@@ -57,6 +57,31 @@ def test_several_files_come_in_the_order_of_their_names(spark: Any, tmp_path: Pa
     assert released.to_pydict() == protect(table, schema, **options).table.to_pydict()
 
 
+def test_a_file_that_was_written_again_is_read_again(spark: Any, tmp_path: Path) -> None:
+    """Spark's cache knows plans, and the plan of both readings is the same."""
+    schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=DOMAIN),))
+    for value in (0.25, 0.75):
+        pq.write_table(pa.table({"x": [value] * 30}), tmp_path / "in.parquet")
+        frame = read_parquet(spark, str(tmp_path / "in.parquet"))
+        assert set(protect(frame, schema, method="ir", k=3).data.toArrow()["x"].to_pylist()) == {value}
+
+
+@pytest.mark.parametrize(
+    ("table", "problem", "advice"),
+    [
+        ({"x": [0.5] * 9, "t": pa.array(range(9), pa.timestamp("ns"))}, "does not read", "microseconds"),
+        ({"x": [0.5] * 9, "X": [0.5] * 9}, "differ in capitals", "caseSensitive"),
+    ],
+)
+def test_columns_that_spark_cannot_have_are_told(
+    spark: Any, tmp_path: Path, table: dict[str, Any], problem: str, advice: str
+) -> None:
+    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+    with pytest.raises(DataError, match=problem) as told_of:
+        read_parquet(spark, str(tmp_path / "in.parquet"))
+    assert advice in told_of.value.advice
+
+
 def test_columns_may_have_any_name(spark: Any) -> None:
     names = ["f0", "c0", "a.b", "a `quoted` name"]
     table = pa.table({name: [number / 10, 0.5, 1.0] for number, name in enumerate(names)})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from typer.testing import CliRunner
 
 from coterie import Schema, protect
 from coterie.cli.app import app
+from coterie.engines.out_of_core.scratch import Scratch
 from coterie.engines.spark.session import session
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.promise.certificate import Digest
@@ -283,10 +286,38 @@ def test_a_local_master_gets_a_quarter_of_the_memory_unless_told_how_much(
     if setting is None:
         monkeypatch.delenv("SPARK_DRIVER_MEMORY")
     monkeypatch.setattr("coterie.engines.spark.session.check_java", lambda: None)
+    monkeypatch.setattr("coterie.engines.spark.session._files_of_its_own", nullcontext)
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(
         sql.SparkSession.Builder, "getOrCreate", lambda self: os.environ.get("SPARK_DRIVER_MEMORY")
     )
     assert re.fullmatch(memory, str(session(master)))
+
+
+@pytest.mark.slow
+def test_spark_keeps_original_values_where_nobody_else_can_read_them(tmp_path: Path) -> None:
+    """In a process of its own: Java is told once. What a killed run left is removed; settings of the user count."""
+    code = (
+        "import sys; from pathlib import Path; from coterie.engines.spark.session import session; "
+        "spark = session('local[1]'); spark.range(9).repartition(3).persist().collect(); "
+        "print('FOUND', *[p.parent.relative_to(sys.argv[1]) for p in Path(sys.argv[1]).rglob('blockmgr-*')], "
+        "spark._jvm.java.lang.System.getProperty('of.the.user'), flush=True)"
+    )
+    left = Scratch.fresh(tmp_path)
+    left.let_go()
+    options = {"TMPDIR": str(tmp_path), "SPARK_SUBMIT_OPTS": "-Dof.the.user=yes"}
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **options},
+    )
+    place, said = re.findall(r"FOUND (\S+) (\S+)", child.stdout)[0]
+    assert said == "yes"
+    assert [path.name for path in tmp_path.iterdir() if "coterie" in path.name] == [place]
+    assert (tmp_path / place).stat().st_mode & 0o777 == 0o700
+    assert left.folder.name != place
 
 
 def test_a_missing_extra_is_told_with_how_to_install_it(

@@ -294,6 +294,38 @@ def test_larger_tables_give_the_same_release(
         protect(tmp_path / "people.parquet", document(above="refuse"), memory="6GB")
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_no_refusal_tells_how_few_rows_there_are(rows: int, tmp_path: Path) -> None:
+    """In memory or larger than it: the number of rows is private."""
+    import pyarrow.parquet as pq
+
+    few = households(3).slice(0, rows)
+    pq.write_table(few, tmp_path / "few.parquet")
+    held = protect(few, seed=1)
+    assert protect(tmp_path / "few.parquet", seed=1, memory="6GB").to_frame().equals(held.table)
+
+
+def test_what_a_killed_run_left_is_not_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    people = households(300, seed=4)
+    pq.write_table(people, tmp_path / "people.parquet")
+    out = tmp_path / "out.parquet"
+    options: dict[str, Any] = {"method": METHOD, "epsilon": 1, "seed": 4, "memory": "6GB"}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(units, "_SORTING", 10**8)  # many buckets
+    with monkeypatch.context() as patched:
+        patched.setattr(units, "surplus_rows", killed)
+        with pytest.raises(KeyboardInterrupt):
+            coterie.publish(tmp_path / "people.parquet", document(), out, **options)
+    assert list(tmp_path.glob(".out.parquet.coterie-work/bucket-*"))
+    coterie.publish(tmp_path / "people.parquet", document(), out, **options)
+    assert pq.read_table(out).equals(protect(people, seed=4).table)
+
+
 def test_the_words_are_about_the_unit() -> None:
     pure = odds_in_words(protect(households(50)).guarantee)
     assert pure.startswith(

@@ -16,7 +16,7 @@ from coterie.methods.guarantee import Promise
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
-_MOST_ROWS = 10**10  # that can be asked for, in any engine
+MOST_ROWS = 10**10  # that can be asked for, in any engine
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 
 
@@ -122,9 +122,9 @@ class Method:
                 raise ParameterError(
                     "The number of rows is not a whole number from 1 up.", "Give for example 1000."
                 )
-            if rows > _MOST_ROWS:
+            if rows > MOST_ROWS:
                 raise ParameterError(
-                    f"The number of rows is above {_MOST_ROWS:,}.",
+                    f"The number of rows is above {MOST_ROWS:,}.",
                     "Ask for fewer: a model of some hundred thousand rows draws them, and more rows tell no more.",
                 )
             if schema.with_role(Role.KEEP):

@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -163,17 +163,23 @@ class OutOfCore(Run):
             done += share
             asked.progress("Protecting", done, total)
 
-        place = self.scratch or Scratch.make(Path(tempfile.mkdtemp(prefix="coterie-", dir=self.folder)))
-        release = protect_file(
+        make = partial(
+            protect_file,
             str(asked.source),
             asked.schema,
             **asked.parameters,
             memory=self.memory,
-            scratch=place,
             advance=advance,
         )
-        if self.scratch is None:
-            weakref.finalize(release, place.discard)
+        if self.scratch is not None:
+            return make(scratch=self.scratch)
+        place = Scratch.fresh(self.folder or Path(tempfile.gettempdir()))
+        try:
+            release = make(scratch=place)
+        except BaseException:  # nobody can go on with it
+            place.discard()
+            raise
+        weakref.finalize(release, place.discard)
         return release
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:

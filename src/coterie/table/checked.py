@@ -70,11 +70,18 @@ class Checked:
 
 def check(table: pa.Table, schema: Schema) -> Checked:
     check_columns(table.column_names, schema)
-    if schema.unit is None:  # with one, a refusal would show how many rows there are
-        check_count(table.num_rows)
+    require_records(table.num_rows, schema)
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
     columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
     return with_policies(table, columns, schema)
+
+
+def require_records(records: int, schema: Schema) -> None:
+    """Two rows at least. With a unit the number of rows is private, so no refusal may depend on it."""
+    if records < 2 and schema.unit is None:
+        raise DataError(
+            "The table has fewer than two rows.", "A group to hide in needs at least two records."
+        )
 
 
 def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema) -> Checked:
@@ -180,13 +187,6 @@ def check_columns(columns: Sequence[str], schema: Schema) -> None:
     cells.check_names(columns)
     same_columns(columns, schema)
     schema.require_ready()
-
-
-def check_count(records: int) -> None:
-    if records < 2:
-        raise DataError(
-            "The table has fewer than two rows.", "A group to hide in needs at least two records."
-        )
 
 
 def same_columns(columns: Sequence[str], schema: Schema) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError, DataError
 from coterie.schema.arrays import Codes, Whole
 from coterie.schema.attributes import Attribute, Role, Schema
-from coterie.table.checked import check_columns, check_count, column_of, inside, located, with_gaps
+from coterie.table.checked import check_columns, column_of, inside, located, require_records, with_gaps
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 BATCH = 1 << 17
@@ -47,7 +47,7 @@ class StreamedTable:
                 "Tables larger than memory are read from Parquet only; write it again as Parquet.",
             ) from None
         check_columns(names, self.schema)
-        check_count(self.records)
+        require_records(self.records, self.schema)
 
     @cached_property
     def records(self) -> int:
@@ -114,6 +114,7 @@ class StreamedTable:
         return max(min(_FEW, int(_KEPT_BYTES / max(most, 1))), 1)
 
     def batches(self, names: Sequence[str], size: int = 0) -> Iterator[tuple[int, pa.Table]]:
+        """The number of the first row of each batch, and its rows. A file without rows is one empty batch."""
         first = 0
         try:
             # Buffered and not mapped: a column chunk is never in memory as a whole.
@@ -127,6 +128,8 @@ class StreamedTable:
                     if len(table):
                         yield first, table
                     first += len(batch)
+                if not first:
+                    yield 0, file.schema_arrow.empty_table().select(list(names))
         except CoterieError:
             raise
         except (pa.ArrowException, OSError):

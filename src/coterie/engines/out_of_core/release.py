@@ -36,10 +36,11 @@ from coterie.engines.out_of_core.whole_table import StreamedRows
 from coterie.engines.whole_table import measurements_of, refuse_private_bounds, without_records
 from coterie.errors import ParameterError
 from coterie.methods import get_method
-from coterie.methods.recipe import Method
+from coterie.methods.recipe import MOST_ROWS, Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.schema.exact import Number, as_text
+from coterie.table.columns.column import CategoryColumn
 from coterie.table.hidden_files import write_whole
 from coterie.table.memory_limit import parse_memory, room_for_work
 
@@ -118,12 +119,14 @@ def protect_file(
     warm_up()
     room = room_for_work(limit)
     table = StreamedTable(Path(source), schema)
-    k = recipe.check_k(k, table.records, budget.mean)
+    # With a unit the number of records is private: no refusal may tell it.
+    k = recipe.check_k(k, table.records if schema.unit is None else MOST_ROWS, budget.mean)
     place = scratch if isinstance(scratch, Scratch) else Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
     sampler = sampler_from(seed)
     if recipe.whole_table is not None:
+        place.remove_all()  # a model is not taken up where it stopped: nothing is appended to what a killed run left
         table = bounded_rows(table, place, room, sampler(0))
         drawn = StreamedRows.of(recipe.whole_table, table, budget, sampler, rows, target, advance)
         said = () if drawn.raked is None else drawn.raked.said
@@ -141,7 +144,10 @@ def protect_file(
         )
     likes = {like.attribute.name: like for like in without_records(map(table.beginning, schema.protected))}
     chain = LargeChain(table, likes, place, recipe, k, budget.shares, room, length)
-    finished = _Finished.resume(place, _request(source, schema, recipe.name, budget.total, k, seed, length))
+    # Finished values are codes of labels, which may stand in a file of their own.
+    trees = [like.taxonomy.digest() for like in likes.values() if isinstance(like, CategoryColumn)]
+    request = _request(source, schema, recipe.name, budget.total, k, seed, length, trees)
+    finished = _Finished.resume(place, request)
     _protect(chain, finished, sampler, advance)
     promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes.values())
     return LargeRelease(

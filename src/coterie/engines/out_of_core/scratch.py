@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.schema.arrays import Whole
 from coterie.table.address import is_database
-from coterie.table.hidden_files import FileLock
+from coterie.table.hidden_files import FileLock, new_folder, sweep
 
 FINISHED = "finished.json"  # which attributes are done
 # What runs leave here, and what an earlier version did (finished.new).
@@ -46,6 +46,16 @@ class Scratch:
             f"The folder {folder} holds other files.",
             "Intermediate files need a folder of their own, which is removed: name one that is new or empty.",
         )
+
+    @classmethod
+    def fresh(cls, parent: Path) -> Scratch:
+        """A folder that no later run goes on with; what killed processes left there under such a name is removed."""
+        target = parent / "protect"
+        with told(target):
+            sweep(target)
+            folder, lock = new_folder(target)
+            folder.chmod(0o700)
+        return cls(folder, lock)
 
     def append(self, name: str, values: NDArray[Any]) -> None:
         with told(self.folder), open(self.folder / name, "ab") as file:

@@ -18,7 +18,7 @@ _SORTING = 160  # bytes of memory per record of a bucket
 def bounded_rows(table: StreamedTable, scratch: Scratch, room: int, sampler: Sampler) -> StreamedTable:
     """The table without the rows that `coterie.table.units.bounded_units` leaves out in memory."""
     unit = table.schema.unit
-    if unit is None:
+    if unit is None or not table.records:
         return table
     key = sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit").tobytes()
     buckets = -(-table.records * _SORTING // room)

@@ -75,7 +75,7 @@ class _StreamedMeasures:
             codes = np.stack([one.encode(batch) for one, batch in zip(self.coded, batches, strict=True)])
             summed.add(codes)
             done += codes.shape[1]
-            self.advance(0.5 * len(self.coded) * codes.shape[1] / self.table.records)
+            self.advance(0.5 * len(self.coded) * codes.shape[1] / max(self.table.records, 1))
         return summed.gram, summed.tables
 
 

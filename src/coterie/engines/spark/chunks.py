@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +79,9 @@ class Chunks:
         )
         layout += "".join(f", f{place} binary" for place in range(len(likes)))
         checked = faults_in_words(partial(_checked, schema, likes, used, BYTES))
-        chunks = frame.select(*columns).mapInArrow(checked, layout).persist()
+        # Spark answers a plan that equals an earlier one from its cache, even if the files have changed since.
+        anew = functions.lit(uuid4().hex).isNotNull()
+        chunks = frame.select(*columns).where(anew).mapInArrow(checked, layout).persist()
         marked = chunks.withColumn(_PARTITION, functions.spark_partition_id())
         found = marked.select(_PATH, _START, _PARTITION, _PLACE, _COUNT, _SIZE).collect()
         firsts, records = {}, 0

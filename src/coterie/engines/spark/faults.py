@@ -11,8 +11,18 @@ from coterie import errors
 from coterie.errors import CoterieError, DataError, OutputError
 
 _FAULT = "COTERIE-FAULT "
-# Words of Java, Hadoop and Spark about storage, and what they mean. The first that is found is told.
+# Words of Java, Hadoop and Spark about storage and files, and what they mean. The first that is found is told.
 _STORAGE = (
+    (
+        ("PARQUET_TYPE_ILLEGAL", "Illegal Parquet type"),
+        "The Parquet file has a column of a type that Spark does not read.",
+        "Write timestamps in microseconds (pandas: nanoseconds), numbers of 16 bits as doubles, times of day as text.",
+    ),
+    (
+        ("COLUMN_ALREADY_EXISTS", "AMBIGUOUS_REFERENCE"),
+        "Two columns have names that differ in capitals alone, which are one name to Spark.",
+        "Rename one, or set spark.sql.caseSensitive to true in spark-defaults.conf.",
+    ),
     (
         ("PATH_NOT_FOUND", "UnknownStoreException", "NoSuchBucket"),
         "There is nothing at an address that Spark should use.",

@@ -47,7 +47,7 @@ from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import Number
-from coterie.table.checked import check_columns, check_count, column_of
+from coterie.table.checked import check_columns, column_of, require_records
 from coterie.table.columns.column import Column
 
 
@@ -100,7 +100,7 @@ def protect_frame(
     with told():
         chunks = Chunks.of(frame, schema, likes)
     records = chunks.records
-    check_count(records)
+    require_records(records, schema)
     k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)

@@ -7,10 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from coterie.engines.out_of_core.scratch import Scratch
 from coterie.engines.spark.faults import told
 from coterie.errors import MissingExtra, ParameterError
 from coterie.table.address import without_credentials
@@ -35,14 +40,39 @@ def session(master: str | None) -> Any:
         os.environ.setdefault("SPARK_DRIVER_MEMORY", _local_memory())
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # about versions of pandas
     builder = SparkSession.builder.appName("coterie").config("spark.sql.session.timeZone", "UTC")
+    if SparkSession.getActiveSession() is not None:
+        return builder.getOrCreate()
     try:
-        return (builder.master(master) if master else builder).getOrCreate()
+        with _files_of_its_own():
+            return (builder.master(master) if master else builder).getOrCreate()
     except (PySparkException, Py4JError):
         raise ParameterError(
             f"Spark could not be started{f' with the master {without_credentials(master)}' if master else ''}.",
             "Write --master local[2], spark://host:7077, yarn or k8s://https://host:port, and see that the cluster "
             "answers. What Spark itself says stands above.",
         ) from None
+
+
+@contextmanager
+def _files_of_its_own() -> Iterator[None]:
+    """Java begins with a private folder for its files, which `spark.local.dir` may replace: they hold original values.
+
+    Spark lets everybody read them, and a killed run leaves them.
+    """
+    given = os.environ.get("SPARK_SUBMIT_OPTS")
+    os.environ["SPARK_SUBMIT_OPTS"] = f'-Djava.io.tmpdir="{_private_folder().folder}" {given or ""}'
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_SUBMIT_OPTS"]
+        if given is not None:
+            os.environ["SPARK_SUBMIT_OPTS"] = given
+
+
+@cache
+def _private_folder() -> Scratch:
+    """Locked while this process lives. What killed processes left is removed."""
+    return Scratch.fresh(Path(tempfile.gettempdir()))
 
 
 def _local_memory() -> str:
