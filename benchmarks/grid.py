@@ -33,7 +33,6 @@ from coterie.chain.noise.seeded import seeded_words, unit_laplace
 from coterie.chain.partition.univariate import ranks
 from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import Cell, make_grid
-from coterie.comparison.paid_bounds import pays_for_bounds
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods import get_method
 from coterie.papers.soria_comas_sse import ALPHAS, CENSUS_KS, EPSILONS, METHODS, both_widths
@@ -97,7 +96,7 @@ def _ratio(shape: Shape) -> str:
     weight = np.array([calls[name] / sampled.count(name) for name in sampled])
     total, with_measures = weight @ protecting, weight @ (protecting + measuring)
     # What is shared where bounds are paid for, or rows are drawn anew, is not in `_once`: no bound is known there.
-    unknown = pays_for_bounds(schema) or any(get_method(name).synthetic for name in shape.methods)
+    unknown = bool(schema.searched) or any(get_method(name).synthetic for name in shape.methods)
     ratio = f"{total[0] / fast[0]:.0f}"
     return (
         f"| {shape.title} | {len(cells) * shape.runs:,} | {fast[0] * 1e3:.1f} | {total[0] * 1e3:,.0f} "
