@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from coterie._version import __version__
-from coterie.errors import OutputError, ParameterError
+from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import sign
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState
+from coterie.publication.staging import stage_bytes
 from coterie.schema.frame_kind import to_kind
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.tidy_table import ENDINGS, read, rows_of, written
 from coterie.statistics.specification.specification import Specification
+from coterie.table.hidden_files import FileLock
 
 if TYPE_CHECKING:
     from coterie.statistics.planning.choosing import ReleaseRequest
-import base64
-import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from coterie.errors import CertificateError, LedgerError
-from coterie.publication.ledger import Ledger, Purpose, ReleaseState
-from coterie.publication.staging import stage_bytes
-from coterie.table.hidden_files import FileLock
 
 RAW_NOTE = (
     "This certificate is about the noisy measurements as they were drawn: the same draw, and no further cost."
