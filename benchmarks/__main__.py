@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import sys
+from argparse import ArgumentParser
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -31,26 +32,21 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 def main(words: list[str]) -> int:
     known = sorted(module.name for module in iter_modules(benchmarks.__path__) if module.name != "__main__")
-    if words[:1] == ["compare"]:
-        if len(words) != 3 or not all(Path(word).is_file() for word in words[1:]):
-            print("Name two files that `--json` wrote: compare BEFORE.json AFTER.json", file=sys.stderr)
-            return 2
-        return compare(Path(words[1]), Path(words[2]))
-    names = [word for word in words if word != "--write"]
-    target = None
-    if "--json" in names:
-        place = names.index("--json")
-        if place + 1 == len(names):
-            print("--json needs the name of a file.", file=sys.stderr)
-            return 2
-        target = Path(names[place + 1])
-        del names[place : place + 2]
-    unknown = [name for name in names if name not in known]
+    parser = ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    asked = parser.parse_args(words)
+    if asked.names[:1] == ["compare"]:
+        files = [Path(word) for word in asked.names[1:]]
+        if len(files) != 2 or not all(path.is_file() for path in files):
+            parser.error("Name two files that `--json` wrote: compare BEFORE.json AFTER.json")
+        return compare(*files)
+    unknown = [name for name in asked.names if name not in known]
     if unknown:
-        print(f"No benchmark is called {', '.join(unknown)}. There is: {', '.join(known)}.", file=sys.stderr)
-        return 2
+        parser.error(f"No benchmark is called {', '.join(unknown)}. There is: {', '.join(known)}.")
     measured: dict[str, dict[str, float]] = {}
-    for name in names or known:
+    for name in asked.names or known:
         run = getattr(import_module(f"benchmarks.{name}"), "run", None)
         if run is None:
             continue
@@ -60,11 +56,11 @@ def main(words: list[str]) -> int:
         for line in run() or ():
             print(line, flush=True)
             lines.append(line)
-        if lines and "--write" in words:
+        if lines and asked.write:
             _write(name, [*lines, "", _where(name, load)])
         measured[name] = figures(lines)
-        if target:
-            target.write_text(json.dumps({"machine": _machine(), "figures": measured}, indent=1) + "\n")
+        if asked.json:
+            asked.json.write_text(json.dumps({"machine": _machine(), "figures": measured}, indent=1) + "\n")
     return 0
 
 

@@ -29,24 +29,21 @@ def table(rows, columns):
     return pa.table({name: draw.random(rows) for name in names}), Schema(attributes=attributes)
 """
 WORK = {
-    "`protect`, dp-ir, 1,000,000 × 8": (
-        "t = table(1_000_000, 8)",
-        "protect(*t, method='dp-ir', epsilon=8, k=10)",
-    ),
-    "`protect`, idp-cbls, 1,000,000 × 8": (
-        "t = table(1_000_000, 8)",
-        "protect(*t, method='idp-cbls', epsilon=8, k=10)",
-    ),
-    "`protect`, mdav, 20,000 × 4": ("t = table(20_000, 4)", "protect(*t, method='mdav', k=10)"),
-    "`protect`, dp-synthetic, 20,000 × 4": (
-        "t = table(20_000, 4)",
-        "protect(*t, method='dp-synthetic', epsilon=1)",
-    ),
-    "`compare`, 1,000 × 8, 240 releases": (
-        "t = table(1_000, 8); g = make_grid(['dp-ir', 'idp-cbls'], ['0.1', '1', '10'], [5, 10, 20, 50], 10)",
-        "run_grid(*t, g)",
-    ),
+    f"`protect`, {method}, {rows:,} × {columns}": (
+        f"t = table({rows}, {columns})",
+        f"protect(*t, method='{method}', {options})",
+    )
+    for method, rows, columns, options in (
+        ("dp-ir", 1_000_000, 8, "epsilon=8, k=10"),
+        ("idp-cbls", 1_000_000, 8, "epsilon=8, k=10"),
+        ("mdav", 20_000, 4, "k=10"),
+        ("dp-synthetic", 20_000, 4, "epsilon=1"),
+    )
 }
+WORK["`compare`, 1,000 × 8, 240 releases"] = (
+    "t = table(1_000, 8); g = make_grid(['dp-ir', 'idp-cbls'], ['0.1', '1', '10'], [5, 10, 20, 50], 10)",
+    "run_grid(*t, g)",
+)
 
 
 def run() -> Iterator[str]:
@@ -54,7 +51,7 @@ def run() -> Iterator[str]:
         "describe", "--tags", "--abbrev=0", check=False
     )
     if not revision:
-        yield "No earlier release is tagged. Name a revision in COTERIE_BENCH_AGAINST to be held against it."
+        yield "No earlier release is tagged. Name a revision to compare with in COTERIE_BENCH_AGAINST."
         return
     with tempfile.TemporaryDirectory() as folder:
         earlier = Path(folder) / "earlier"
@@ -63,7 +60,7 @@ def run() -> Iterator[str]:
             yield f"| seconds, best of {ROUNDS} in turns | {revision} | now | times as fast |"
             yield "|---|---|---|---|"
             for name, (before, work) in WORK.items():
-                taken = {place: [] for place in (earlier, ROOT)}  # type: dict[Path, list[float]]
+                taken: dict[Path, list[float]] = {earlier: [], ROOT: []}
                 for _ in range(ROUNDS):
                     for place, seconds in taken.items():
                         seconds.append(_seconds(place, Path(folder), before, work))

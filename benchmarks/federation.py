@@ -29,13 +29,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coterie import protect
+from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.aggregator.joining import assemble
-from coterie.federation.documents.answers import Answer, Enrolment, Manifest, arrow_schema, as_sent, packed
 from coterie.federation.documents.certificate import part_promise
+from coterie.federation.documents.chunks import arrow_schema, as_sent, packed
+from coterie.federation.documents.messages import Answer, Enrolment, Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.states import ContributionState, StudyState
-from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.study import Study
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner.client import Client
@@ -74,7 +75,7 @@ def begin(aggregator: Aggregator, names: list[str], columns: int) -> Study:
     with aggregator.database.writing() as connection:
         study = study_from(content, aggregator.keys.public, lambda name: owner_by_name(connection, name))
         study = study.model_copy(update={"protocol": 2})  # parts that are not sealed: joining is measured
-        add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
+        add_study(connection, Signed.of(study, aggregator.keys), study)
         row = study_row(connection, study.id)
         assert row is not None
         move_study(connection, row, StudyState.PUBLISHED)
@@ -103,7 +104,7 @@ class Prepared:
             chunks=tuple(chunk for chunk, _ in self.pieces),
             certificate=signed.to_json(),
         )
-        return Signed.of(manifest, "manifest", keys)
+        return Signed.of(manifest, keys)
 
 
 def many_owners(folder: Path, count: int, rows: int) -> None:
@@ -170,7 +171,7 @@ def _run_many(folder: Path, aggregator: Aggregator, count: int, rows: int, serve
             promise=part_promise(study, name, rows),
             at=stamp(now()),
         )
-        client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, "answer", keys[name]).content())
+        client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, keys[name]).content())
         version = state = ""
         while state != "COLLECTING":
             version, state = _state(client, version)
@@ -238,7 +239,7 @@ def _deliver_all(folder: Path, owners: int, rows: int, columns: int) -> str:
                 at=stamp(now()),
             )
             texts = {
-                "answer": Signed.of(answer, "answer", keys[part.name]).text(),
+                "answer": Signed.of(answer, keys[part.name]).text(),
                 "manifest": prepared.manifest(study, part.name, keys[part.name], folder / "keys").text(),
             }
             for state in ("APPROVED", "RESERVED", "COMPUTED", "UPLOADING", "DELIVERED", "ACCEPTED"):

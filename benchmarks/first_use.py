@@ -5,48 +5,27 @@ Machine code and bytecode that came with the installation count, as they would f
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy as np
 
-from benchmarks.processor import bytecode_kept
+from benchmarks.processor import bytecode_kept, child_seconds
 from coterie.chain.partition import _machine_code
 
 ROUNDS = 3  # the least counts: what else the machine does adds to CPU time too
 _SCHEMA = "coterie_schema: 1\nattributes:\n" + "".join(
     f"  {name}: {{role: protect, type: continuous, domain: {{lower: 0, upper: 100}}}}\n" for name in "abcd"
 )
+_COMPARE = "compare --methods dp-ir,idp-cbls --k 10,20 --epsilon 1 --runs 5"
 _CASES = (
-    ("`protect --method mdav --k 10`", 5_000, ("protect", "--method", "mdav", "--k", "10"), 2.0),
-    (
-        "`protect --method dp-ir --k 10`",
-        60_000,
-        ("protect", "--method", "dp-ir", "--k", "10", "--epsilon", "1"),
-        2.0,
-    ),
-    (
-        "`protect --method dp-synthetic`",
-        5_000,
-        ("protect", "--method", "dp-synthetic", "--epsilon", "1"),
-        None,
-    ),
-    (
-        "`compare`, 20 releases",
-        60_000,
-        ("compare", "--methods", "dp-ir,idp-cbls", "--k", "10,20", "--epsilon", "1", "--runs", "5"),
-        5.0,
-    ),
-    (
-        "`compare`, 20 releases",
-        1_000,
-        ("compare", "--methods", "dp-ir,idp-cbls", "--k", "10,20", "--epsilon", "1", "--runs", "5"),
-        1.5,
-    ),
+    ("`protect --method mdav --k 10`", 5_000, "protect --method mdav --k 10", 2.0),
+    ("`protect --method dp-ir --k 10`", 60_000, "protect --method dp-ir --k 10 --epsilon 1", 2.0),
+    ("`protect --method dp-synthetic`", 5_000, "protect --method dp-synthetic --epsilon 1", None),
+    ("`compare`, 20 releases", 60_000, _COMPARE, 5.0),
+    ("`compare`, 20 releases", 1_000, _COMPARE, 1.5),
 )
 
 
@@ -68,9 +47,7 @@ def run() -> Iterator[str]:
             yield f"| {title} | {rows:,} | {first:.1f} | {bare:.1f} | {later:.1f} | {limit or ''} |"
 
 
-def _seconds(
-    folder: Path, words: tuple[str, ...], data: Path, fresh: bool = False, hidden: bool = False
-) -> float:
+def _seconds(folder: Path, words: str, data: Path, fresh: bool = False, hidden: bool = False) -> float:
     with tempfile.TemporaryDirectory() as other:
         environment = {**bytecode_kept(), "NUMBA_CACHE_DIR": other if fresh else str(folder / "kept")}
         code = _machine_code.FOLDER
@@ -78,17 +55,11 @@ def _seconds(
         if hidden and code.is_dir():
             code.rename(aside)
         try:
-            began = getrusage(RUSAGE_CHILDREN)
-            words = (words[0], str(data), "--schema", str(folder / "schema.yaml"), *words[1:])
-            target = Path(other) / ("out" if words[0] == "compare" else "out.csv")
-            subprocess.run(
-                [sys.executable, "-m", "coterie", *words, "--output", str(target)],
-                env=environment,
-                check=True,
-                capture_output=True,
-            )
-            ended = getrusage(RUSAGE_CHILDREN)
-            return ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
+            name, *options = words.split()
+            target = Path(other) / ("out" if name == "compare" else "out.csv")
+            options += ["--schema", str(folder / "schema.yaml"), "--output", str(target)]
+            command = [sys.executable, "-m", "coterie", name, str(data), *options]
+            return child_seconds(command, environment)[1]
         finally:
             if aside.is_dir():
                 aside.rename(code)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import process_time
 from uuid import uuid4
 
+from benchmarks.processor import cpu_seconds
 from coterie.promise.loss import Loss
 from coterie.publication.ledger import Ledger, Purpose
 from coterie.publication.ledger.storage import Storage
@@ -79,10 +79,5 @@ def _fill(path: Path, releases: int) -> None:
 
 
 def _milliseconds(work: Callable[[], object]) -> float:
-    """Of the processor, the least of some: other programs and the disk's waits are not the ledger's length."""
-    times = []
-    for _ in range(ROUNDS):
-        start = process_time()
-        work()
-        times.append(process_time() - start)
-    return 1000 * min(times)
+    """CPU time, the least of some: other programs and waits for the disk are not the ledger's length."""
+    return 1000 * min(cpu_seconds(work) for _ in range(ROUNDS))

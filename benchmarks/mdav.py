@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from time import process_time
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.processor import cpu_seconds
 from coterie.chain.partition.mdav import mdav, mdav_mixed
 from coterie.chain.partition.univariate import optimal_univariate
 
 # Seconds for 100,000 × 8 by k, from before we started and perhaps another machine: no ratio is claimed.
 SDC_MICRO = {10: 31.0, 3: 99.0}
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    """CPU seconds: all of this runs on one core, and other work on the machine does not count."""
-    start = process_time()
-    work()
-    return process_time() - start
 
 
 def _tables(n: int, d: int, rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.float64]]]:
@@ -46,21 +40,22 @@ def run() -> Iterator[str]:
     for n in (10_000, 50_000):
         points = rng.normal(size=(n, 8))
         # Interleaved, and the quickest of three each: caches and clocks change alike for both.
-        pairs = [(_seconds(lambda: _scan(points, 10)), _seconds(lambda: mdav(points, 10))) for _ in range(3)]  # noqa: B023
+        ways = partial(_scan, points, 10), partial(mdav, points, 10)
+        pairs = [[cpu_seconds(way) for way in ways] for _ in range(3)]
         scan, index = (min(times) for times in zip(*pairs, strict=True))
         yield f"| mdav {n:,} × 8, k = 10, times as fast as a full scan | {scan / index:.1f} |"
     for k, peer in SDC_MICRO.items():
         for name, points in _tables(100_000, 8, rng):
-            taken = _seconds(lambda points=points, k=k: mdav(points, k))  # type: ignore[misc]
+            taken = cpu_seconds(lambda points=points, k=k: mdav(points, k))  # type: ignore[misc]
             yield f"| mdav 100,000 × 8, k = {k}, {name}, CPU seconds (sdcMicro, another day: {peer:.0f}) | {taken:.2f} |"
     points = rng.normal(size=(1_000_000, 8))
-    yield f"| mdav 1,000,000 × 8, k = 10, gaussian, CPU seconds | {_seconds(lambda: mdav(points, 10)):.1f} |"
+    yield f"| mdav 1,000,000 × 8, k = 10, gaussian, CPU seconds | {cpu_seconds(lambda: mdav(points, 10)):.1f} |"
     labels = np.stack([rng.integers(0, 14, 50_000), rng.integers(0, 41, 50_000)], axis=1).astype(np.int32)
     deltas = [1.0 - np.eye(14), 1.0 - np.eye(41)]
-    taken = _seconds(lambda: mdav_mixed(points[:50_000, :2], labels, deltas, 10))
+    taken = cpu_seconds(lambda: mdav_mixed(points[:50_000, :2], labels, deltas, 10))
     yield f"| mdav_mixed 50,000 × (2 + 2), k = 10, CPU seconds | {taken:.2f} |"
     values = rng.normal(size=10_000_000)
-    sorting = _seconds(lambda: np.argsort(values, kind="stable"))
-    taken = _seconds(lambda: optimal_univariate(values, 10))
+    sorting = cpu_seconds(lambda: np.argsort(values, kind="stable"))
+    taken = cpu_seconds(lambda: optimal_univariate(values, 10))
     yield f"| optimal_univariate 10,000,000, k = 10, CPU seconds | {taken:.1f} |"
     yield f"| the same, CPU time over a stable argsort | {taken / sorting:.2f} |"

@@ -9,19 +9,16 @@ waits for the disk (fsync) or hashes, which a release does: on a busy machine or
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.processor import bytecode_kept
-from benchmarks.ranking import mixed_columns
+from benchmarks.processor import bytecode_kept, child_seconds
+from benchmarks.ranking import mixed_table
 
 LIMIT = 1.7
 REPEATS = 3
@@ -45,11 +42,12 @@ def run() -> Iterator[str]:
         }
         commands |= {f"coterie {method}": protect_command(source, target, method) for method in METHODS}
         taken: dict[str, list[Taken]] = {name: [] for name in commands}
+        # Once unmeasured: Python is compiled, and the file is in the system's cache.
         for command in commands.values():
-            timed(command)  # Python is compiled, and the file is in the system's cache
+            child_seconds(command, bytecode_kept())
         for _ in range(REPEATS):
             for name, command in commands.items():
-                taken[name].append(timed(command))
+                taken[name].append(child_seconds(command, bytecode_kept()))
     yield f"{rows:,} × {columns}, k = 10, secure noise; medians of {REPEATS} runs in turns. Wanted: {LIMIT} times pyarrow.\n"
     ratios = [f"time over {way}" for way in WAYS] + [f"CPU time over {way}" for way in WAYS]
     yield f"| | seconds | CPU seconds | {' | '.join(ratios)} |"
@@ -65,28 +63,16 @@ def _ratio(ours: Sequence[Taken], theirs: Sequence[Taken], place: int) -> float:
 
 def write_input(source: Path, rows: int) -> int:
     """Eight columns, and a schema beside them."""
-    columns = mixed_columns(rows)
-    pq.write_table(pa.table({f"a{number}": column for number, column in enumerate(columns)}), source)
-    lines = [
-        f"  a{number}: {{role: protect, domain: {{lower: {column.min()}, upper: {column.max() + 1}}}}}\n"
-        for number, column in enumerate(columns)
-    ]
-    source.with_suffix(".yaml").write_text("attributes:\n" + "".join(lines))
-    return len(columns)
+    table, schema = mixed_table(rows)
+    pq.write_table(table, source)
+    source.with_suffix(".yaml").write_text(schema.to_yaml())
+    return table.num_columns
 
 
 def protect_command(source: Path, target: Path, method: str) -> list[str]:
     line = ["protect", source, "--schema", source.with_suffix(".yaml"), "--method", method, "--epsilon", 8]
     line += ["--k", 10, "--output", target, "--force"]
     return [sys.executable, "-c", "from coterie.cli import main; main()", *map(str, line)]
-
-
-def timed(command: Sequence[str]) -> Taken:
-    before, start = os.times(), perf_counter()
-    subprocess.run(command, env=bytecode_kept(), capture_output=True, check=True)
-    after = os.times()
-    used = after.children_user + after.children_system - before.children_user - before.children_system
-    return perf_counter() - start, used
 
 
 def _middle(runs: Sequence[Taken], place: int) -> float:

@@ -1,13 +1,16 @@
-"""Processes that are measured: what they start from, and the CPU seconds of one and of all that descend from it."""
+"""What is measured of processes: seconds and CPU seconds of this one, of a child, and of all that descend from it."""
 
 from __future__ import annotations
 
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from time import perf_counter, process_time
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -22,6 +25,22 @@ def bytecode_kept() -> dict[str, str]:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": folder}
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Of this process: other work on the machine hardly changes them."""
+    start = process_time()
+    work()
+    return process_time() - start
+
+
+def child_seconds(command: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    """Seconds and CPU seconds of a command in a process of its own."""
+    before, start = os.times(), perf_counter()
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return perf_counter() - start, used
 
 
 def tree_seconds() -> float:

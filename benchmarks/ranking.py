@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie import Attribute, Domain, Role, Schema
 from coterie.chain.partition import clustering as local
 from coterie.chain.partition.clustering import mean
 from coterie.chain.partition.univariate import individual_ranking
@@ -125,6 +126,15 @@ def mixed_columns(n: int) -> list[Column]:
         np.round(g.exponential(3e4, n)),
         g.lognormal(0, 2, n),
     ]
+
+
+def mixed_table(rows: int) -> tuple[pa.Table, Schema]:
+    columns = {f"a{number}": column for number, column in enumerate(mixed_columns(rows))}
+    attributes = (
+        Attribute(name=n, role=Role.PROTECT, domain=Domain(lower=float(c.min()), upper=float(c.max()) + 1))
+        for n, c in columns.items()
+    )
+    return pa.table(columns), Schema(attributes=tuple(attributes))
 
 
 def hostile_columns(n: int) -> Iterable[tuple[str, Column]]:

@@ -38,12 +38,13 @@ LARGE = 30_000  # records from which two runs are enough
 METHOD = "dp-synthetic"
 OURS = ("pure", "delta", "delta, target")
 FLOORS = ("histograms", "independent", "bootstrap")
+# With which of ours each other method is compared.
 OTHERS = {
     "aim": ("delta", "AIM, ours with δ"),
     against_dpmm.ALIKE: ("delta", "AIM for replace-one, ours with δ"),
     "mst": ("delta", "MST, ours with δ"),
     "histograms": ("pure", "histograms, ours pure ε"),
-}  # with which of ours each is compared
+}
 WANTED = {"aim": 58 / 72, against_dpmm.ALIKE: 58 / 72, "mst": 58 / 72, "histograms": 62 / 72}
 
 

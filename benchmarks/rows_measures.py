@@ -51,15 +51,12 @@ class Measured:
         return found
 
     def _tv(self, other: Columns, names: tuple[str, ...]) -> float:
-        counts = []
+        sizes = tuple(self.sizes[name] for name in names)
+        shares = []
         for columns in (self.bins, other):
-            cell = np.zeros(len(columns[names[0]]), dtype=np.int64)
-            size = 1
-            for name in names:
-                cell = cell * self.sizes[name] + columns[name]
-                size *= self.sizes[name]
-            counts.append(np.bincount(cell, minlength=size) / len(cell))
-        return float(np.abs(counts[0] - counts[1]).sum() / 2)
+            cells = np.ravel_multi_index([columns[name] for name in names], sizes)
+            shares.append(np.bincount(cells, minlength=np.prod(sizes)) / len(cells))
+        return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
     def _query(self, draw: np.random.Generator) -> list[tuple[str, object]]:
         names = draw.choice(self.names, min(3, len(self.names)), replace=False)

@@ -8,18 +8,17 @@ Statsmodels' tables are read in an environment of its own, once, and kept as CSV
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.peers.environment import cache_folder, python_of
+from coterie.papers.data import load
 
 FEW = 32  # whole numbers with at most so many possible values are counted one by one, by the peers too
 
@@ -54,10 +53,6 @@ class BenchmarkTable:
         return len(next(iter(self.columns.values())))
 
 
-def data_folder() -> Path:
-    return Path(os.environ.get("COTERIE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-
-
 def _statsmodels(name: str) -> pd.DataFrame:
     folder = cache_folder() / "tables"
     file = folder / f"{name}.csv"
@@ -70,8 +65,8 @@ def _statsmodels(name: str) -> pd.DataFrame:
 
 
 def _adult(rows: int | None) -> pd.DataFrame:
-    parts = [pd.read_csv(data_folder() / f"adult_{part}.csv.gz", na_values="?") for part in ("train", "test")]
-    whole = pd.concat(parts, ignore_index=True)
+    parts = [_public(f"adult-{part}") for part in ("train", "test")]
+    whole = pd.concat(parts, ignore_index=True).replace("?", np.nan)
     whole["income"] = whole["income"].str.rstrip(".")
     return whole if rows is None else whole.sample(rows, random_state=1).reset_index(drop=True)
 
@@ -86,18 +81,18 @@ def _sklearn(name: str) -> pd.DataFrame:
     return frame
 
 
-def _wine(colour: str) -> pd.DataFrame:
-    return pd.read_csv(data_folder() / f"winequality_{colour}.csv")
+def _public(name: str) -> pd.DataFrame:
+    return load(name).to_pandas()
 
 
 _SOURCES: dict[str, tuple[Callable[[], pd.DataFrame], str, float, bool]] = {
-    "census": (lambda: pd.read_csv(data_folder() / "casc_census.csv"), "FEDTAX", 5400, True),
-    "white wine": (lambda: _wine("white"), "quality", 5.5, True),
+    "census": (lambda: _public("census"), "FEDTAX", 5400, True),
+    "white wine": (lambda: _public("wine-white"), "quality", 5.5, True),
     "adult, 10,000 rows": (lambda: _adult(10_000), "income", 0.5, True),
-    "insurance": (lambda: pd.read_csv(data_folder() / "insurance.csv"), "smoker", 0.5, True),
+    "insurance": (lambda: _public("insurance"), "smoker", 0.5, True),
     "randhie": (lambda: _statsmodels("randhie"), "mdvis", 1.5, True),
     "breast cancer": (lambda: _sklearn("breast_cancer"), "target", 0.5, True),
-    "red wine": (lambda: _wine("red"), "quality", 5.5, True),
+    "red wine": (lambda: _public("wine-red"), "quality", 5.5, True),
     "fair": (lambda: _statsmodels("fair"), "affairs", 0.0, True),
     "anes96": (lambda: _statsmodels("anes96"), "vote", 0.5, True),
     "modechoice": (
@@ -117,8 +112,8 @@ NAMES = tuple(_SOURCES)
 
 @cache
 def table(name: str) -> BenchmarkTable:
-    load, target, above, tuned = _SOURCES[name]
-    frame = load()
+    read, target, above, tuned = _SOURCES[name]
+    frame = read()
     columns: dict[str, np.ndarray] = {}
     public: dict[str, Public] = {}
     for column in frame.columns:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from time import process_time
+from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
+from benchmarks.processor import cpu_seconds
+from benchmarks.scaling import uniform_table
 from coterie import protect
 from coterie.chain.noise.discrete_laplace import discrete_laplace
 from coterie.chain.noise.keystream import Keystream
-from coterie.schema.attributes import Attribute, AttributeType, Domain, Role, Schema
 
 DRAWS = 2_000_000
 ROUNDS = 5
@@ -25,7 +24,7 @@ def run() -> Iterator[str]:
     ours()
     ratios, rates = [], []
     for _ in range(ROUNDS):
-        one, other = _seconds(ours), _seconds(lambda: numpy.laplace(size=DRAWS))
+        one, other = cpu_seconds(ours), cpu_seconds(lambda: numpy.laplace(size=DRAWS))
         ratios.append(other / one)
         rates.append(DRAWS / one / 1e6)
     opendp = _opendp_rate()
@@ -41,22 +40,12 @@ def run() -> Iterator[str]:
 
 
 def _release(records: int) -> tuple[float, float]:
-    rng = np.random.Generator(np.random.PCG64(2))
-    names = [f"a{number}" for number in range(8)]
-    table = pa.table({name: rng.random(records) for name in names})
-    schema = Schema(
-        attributes=[
-            Attribute(
-                name=name, role=Role.PROTECT, type=AttributeType.CONTINUOUS, domain=Domain(lower=0, upper=1)
-            )
-            for name in names
-        ]
-    )
+    table, schema = uniform_table(records, 8)
     options = {"method": "dp-ir", "epsilon": 8, "k": 10}
     times: dict[int | None, list[float]] = {1: [], None: []}
     for _ in range(3):
         for seed, taken in times.items():
-            taken.append(_seconds(lambda seed=seed: protect(table, schema, seed=seed, **options)))  # type: ignore[misc]
+            taken.append(cpu_seconds(lambda seed=seed: protect(table, schema, seed=seed, **options)))  # type: ignore[misc]
     return min(times[1]), min(times[None])
 
 
@@ -68,10 +57,4 @@ def _opendp_rate() -> float:
     measure = dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=1.0)
     centres = [0.0] * 20_000
     measure(centres)
-    return len(centres) / _seconds(lambda: measure(centres))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = process_time()
-    work()
-    return process_time() - start
+    return len(centres) / cpu_seconds(lambda: measure(centres))

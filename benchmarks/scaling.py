@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from os import getloadavg
-from time import perf_counter, process_time
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.processor import cpu_seconds
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.chain.partition.univariate import individual_ranking
 
@@ -39,13 +41,8 @@ def run() -> Iterator[str]:
 
 
 def _protect(records: int, attributes: int, k: int) -> float:
-    table, schema = uniform_table(records, attributes)
-    taken = []
-    for _ in range(ROUNDS):
-        start = process_time()
-        protect(table, schema, method="dp-ir", epsilon=1, k=k)
-        taken.append(process_time() - start)
-    return min(taken)
+    release = partial(protect, *uniform_table(records, attributes), method="dp-ir", epsilon=1, k=k)
+    return min(cpu_seconds(release) for _ in range(ROUNDS))
 
 
 def uniform_table(records: int, attributes: int) -> tuple[pa.Table, Schema]:

@@ -12,10 +12,10 @@ from math import log
 import numpy as np
 import pandas as pd
 
-from benchmarks.rows_tables import data_folder
 from coterie.chain.partition import clustering as local
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.chain.sensitivity import fall, rise
+from coterie.papers.tables import adult, census, white_wine
 
 DELTA = 1e-6
 K = 50
@@ -23,13 +23,8 @@ ADULT = ["age", "education-num", "capital-gain", "hours-per-week"]
 
 
 def tables() -> dict[str, pd.DataFrame]:
-    folder = data_folder()
-    adult = pd.read_csv(folder / "adult_train.csv.gz", na_values="?").dropna().reset_index(drop=True)
-    return {
-        "Census": pd.read_csv(folder / "casc_census.csv"),
-        "Wine": pd.read_csv(folder / "winequality_white.csv"),
-        "Adult": adult[ADULT],
-    }
+    found = {"Census": census(), "Wine": white_wine(), "Adult": adult().select(ADULT)}
+    return {name: table.to_pandas() for name, table in found.items()}
 
 
 def plain_list(values: np.ndarray, upper: float, beta: float) -> tuple[float, float]:

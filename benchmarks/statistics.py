@@ -5,35 +5,22 @@ Run as `python -m benchmarks statistics`. The insurance data are used where they
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-import pyarrow.csv
 
+from coterie.papers.data import available, load
 from coterie.papers.nunes_scenario import FLOOR, TOTAL, Scenario, all_scores, exact_scores, scenario
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
 
 
 def run() -> None:
-    found = _insurance()
-    if found is None:
-        print("Nunes 2024's scenario: skipped, insurance.csv is not here (set COTERIE_DATA)")
+    if available("insurance"):
+        _scenario(scenario(load("insurance")))
     else:
-        _scenario(found)
+        print("Nunes 2024's scenario: skipped, insurance.csv is not here (set COTERIE_DATA)")
     _large()
-
-
-def data_folder() -> Path:
-    named = os.environ.get("COTERIE_DATA")
-    return Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
-def _insurance() -> Scenario | None:
-    path = data_folder() / "insurance.csv"
-    return scenario(pyarrow.csv.read_csv(path)) if path.is_file() else None
 
 
 def _scenario(chosen: Scenario) -> None:

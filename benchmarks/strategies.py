@@ -9,16 +9,16 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
-from benchmarks.statistics import data_folder
+from benchmarks.processor import cpu_seconds
+from coterie.papers.data import available, load
 from coterie.statistics import plan, read_specification, release
 from coterie.statistics.planning.composition import as_floats
 from coterie.statistics.planning.strategy import columns_of, marginals, p_identity
@@ -27,34 +27,33 @@ from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import add_noise
 
+LABELS = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
+
 
 def run() -> Iterator[str]:
     yield "| | Coterie | other | other / Coterie |"
     yield "|---|---|---|---|"
     yield from _strategies()
     yield from _tables()
-    started = process_time()
-    plan(read_specification(many(58)), report_losses=False)
-    yield f"| 1,992 statistics planned, CPU seconds | {process_time() - started:.1f} | limit 10 | |"
+    spent = cpu_seconds(lambda: plan(read_specification(many(58)), report_losses=False))
+    yield f"| 1,992 statistics planned, CPU seconds | {spent:.1f} | limit 10 | |"
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder  # a release is kept where the next one would find it
         path = Path(folder) / "people.parquet"
         pq.write_table(_people(10_000_000), path)
         for title, content in _large():
-            started = process_time()
-            release(content, path, Path(folder) / f"{content['release']}.parquet")
-            spent = process_time() - started
+            target = Path(folder) / f"{content['release']}.parquet"
+            spent = cpu_seconds(partial(release, content, path, target))
             yield f"| a million cells, {title}, of 10 million records released, CPU seconds | {spent:.1f} | limit 30 | |"
 
 
 def _people(records: int) -> pa.Table:
     rng = np.random.default_rng(1)
-    labels = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
     columns = {
         name: pa.DictionaryArray.from_arrays(
             pa.array(rng.integers(0, 100, records).astype(np.int32)), pa.array(texts)
         )
-        for name, texts in labels.items()
+        for name, texts in LABELS.items()
     }
     ages = rng.integers(0, 100, records).astype(np.int32)
     wages = np.minimum(rng.gamma(2, 20_000, records), 999_999).astype(np.int32)
@@ -62,10 +61,9 @@ def _people(records: int) -> pa.Table:
 
 
 def _large() -> Iterator[tuple[str, dict[str, Any]]]:
-    labels = {name: [f"{name}{i}" for i in range(100)] for name in ("region", "job")}
     attributes: dict[str, object] = {
         name: {"role": "protect", "type": "categorical", "categories": {"labels": texts}}
-        for name, texts in labels.items()
+        for name, texts in LABELS.items()
     }
     for name, most in (("age", 99), ("wage", 1_000_000)):
         attributes[name] = {"role": "protect", "type": "integer", "domain": {"lower": 0, "upper": most}}
@@ -129,9 +127,8 @@ def _strategies() -> Iterator[str]:
             noise = made.linear(np.eye(chosen.design.starts[-1])) - made.linear(
                 np.zeros((1, chosen.design.starts[-1]))
             )
-            sds = np.concatenate([fit.sds for fit in made.fits]) * (
-                1 if gaussian else 2**0.5
-            )  # of Laplace noise
+            of_unit_scale = 1 if gaussian else 2**0.5  # a Laplace draw
+            sds = np.concatenate([fit.sds for fit in made.fits]) * of_unit_scale
             ours = float(np.sqrt((noise**2 * sds[:, None] ** 2).sum(axis=0).mean()))
             ones = np.ones(len(matrix))
             if len(sizes) == 1:
@@ -236,10 +233,9 @@ def _tables() -> Iterator[str]:
     """The same tables of a real survey at the same ε, with OpenDP's noise, table by table and as Coterie plans them."""
     import opendp.prelude as dp
 
-    path = data_folder() / "adult_train.csv.gz"
-    if not path.is_file():
+    if not available("adult-train"):
         return
-    table = pyarrow.csv.read_csv(path)
+    table = load("adult-train")
     content, labels, subsets = adult_tables(table)
     columns = tuple(labels)
     chosen = plan(read_specification(content), report_losses=False)

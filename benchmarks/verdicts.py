@@ -24,11 +24,8 @@ from coterie.auditing.auditing_method import hold_back
 # Small tables, where luck is largest, and one of a thousand people.
 SIZES = (150, 300, 600, 1200)
 GROUPS = (5, 10, 20)  # records per group, in turn
-EPSILONS = (
-    "0.1",
-    "1",
-    "10",
-)  # of small surveys, in turn: the promise that fails is not to hide behind much noise
+# Of small surveys, in turn: a promise that fails must not hide behind much noise.
+EPSILONS = ("0.1", "1", "10")
 Tables = tuple[pa.Table, Schema]
 
 
@@ -137,9 +134,8 @@ def verdict(kind: Kind, number: int, *, control: bool = True) -> Level:
     possible = [k for k in kind.groups if 2 * k <= inside.num_rows]
     groups = {"k": possible[number // len(SIZES) % len(possible)]} if kind.groups else {}
     epsilon = kind.epsilons[number // (len(SIZES) * max(len(kind.groups), 1)) % len(kind.epsilons)]
-    rows = (
-        {"rows": inside.num_rows} if schema.unit is not None else {}
-    )  # a noisy count of few households can be 1
+    # A noisy count of few households can be 1.
+    rows = {"rows": inside.num_rows} if schema.unit is not None else {}
     settings = {**dict(kind.settings), **groups, **rows}
     release = protect(inside, schema, method=kind.method, epsilon=epsilon, seed=number, **settings)
     return audit(inside, release, schema, control=outside if control else None, seed=number).level

@@ -131,8 +131,6 @@ STATE = {
     "chain/partition/univariate.py:_workspace",  # memory of a thread, used again
     "registry.py:_outside",  # packages that offered parts
     "schema/draft.py:open_source",  # set once by the room above, which knows files
-    "studio/desk/desk.py:_guard",
-    "studio/desk/desk.py:_plans",  # of the one server of this process
 }
 EMPTY = {"{}", "[]", "set()", "dict()", "list()", "OrderedDict()", "threading.local()", "threading.Lock()"}
 
@@ -183,7 +181,7 @@ def test_no_function_is_written_twice() -> None:
 # Where a rounded number is stored, typed again or part of a name; papers print figures of a known size.
 ROUNDED_FOR_MACHINES = {
     *("exact.py", "composition.py", "solving.py", "tidy_table.py", "equations.py", "aggregates.py"),
-    *("same_in_code.py", "audit.py", "classification.py"),
+    *("audit.py", "classification.py"),
 }
 
 

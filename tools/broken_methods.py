@@ -99,7 +99,7 @@ def _with_centroid(trimmed: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def _wrong_remainder(stack: ExitStack) -> None:
-    """The records that are left over make a group of their own, in the place of joining the last one."""
+    """The records that are left over make a group of their own, instead of joining the last one."""
 
     def sizes(records: int, k: int) -> Any:
         whole, rest = divmod(records, k)
@@ -143,7 +143,7 @@ def _sensitivity(stack: ExitStack, changed: Callable[..., Any]) -> None:
 
 
 def _of_sums(stack: ExitStack) -> None:
-    """Noise for sums, not means: Δ in the place of Δ/k."""
+    """Noise for sums, not means: Δ instead of Δ/k."""
     _sensitivity(stack, lambda original, column, centroids: original(column) * centroids.summary.size)
 
 

@@ -53,17 +53,11 @@ def matched(epsilon: int) -> int:
     """One of two owners assigns its own raw rows to the rows of a vertical release, by its own columns. How many fit."""
     people = demo_population(PEOPLE)
     share = f"{epsilon}/2"
-    protected = _part(
-        people, KNOWS, "owner-a", "idp-ls", share
-    )  # row by row, as the pseudonyms would join them
-    bounds = {attribute.name: attribute.bounds() for attribute in _schema(KNOWS).attributes}
+    # Row by row, as the pseudonyms would join them.
+    protected = _part(people, KNOWS, "owner-a", "idp-ls", share)
+    widths = [float(attribute.bounds().width) for attribute in _schema(KNOWS).attributes]
     raw, seen = (
-        np.column_stack(
-            [
-                table.column(name).to_numpy().astype(float) / (bounds[name].upper - bounds[name].lower)
-                for name in KNOWS
-            ]
-        )
+        np.column_stack([table.column(name).to_numpy() for name in KNOWS]) / widths
         for table in (people, protected)
     )
     # The order of the release tells nothing: rows that look the same are taken in random order.

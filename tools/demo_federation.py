@@ -75,10 +75,13 @@ class Party:
     def command(self, *words: str) -> list[str]:
         return [*self.prefix, sys.executable, "-c", "from coterie.cli import main; main()", *words]
 
-    def run(self, *words: str) -> Any:
+    def run(self, *words: str, again: int | None = None) -> Any:
+        """The answer of a command; None if it ended with the code `again`: it can be repeated."""
         done = subprocess.run(
             self.command(*words, "--json"), capture_output=True, text=True, env=_environment(), check=False
         )
+        if done.returncode == again:
+            return None
         if done.returncode:
             raise SystemExit(f"coterie {' '.join(words)} ended with {done.returncode}: {done.stderr}")
         return json.loads(done.stdout)
@@ -145,19 +148,9 @@ def _join(
     key = aggregator.run("aggregator", "invite", str(place), name, "--output", str(invitation))
     assert key["owner"] == name
     joined = None
-    while joined is None:
-        # The aggregator may still be starting: `join` can be repeated.
+    while joined is None:  # the aggregator may still be starting
         assert server.poll() is None, (folder / "aggregator.log").read_text()
-        done = subprocess.run(
-            party.command("owner", "join", str(invitation), "--home", str(folder / name), "--json"),
-            capture_output=True,
-            text=True,
-            env=_environment(),
-            check=False,
-        )
-        joined = json.loads(done.stdout) if done.returncode == 0 else None
-        if joined is None and done.returncode != 19:
-            raise SystemExit(done.stderr)
+        joined = party.run("owner", "join", str(invitation), "--home", str(folder / name), again=19)
     FINGERPRINTS[name] = joined["fingerprint"]
     party.run(
         "ledger", "init", str(folder / name / "ledger.sqlite"), "--population", "people", "--lifetime", "10"

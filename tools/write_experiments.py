@@ -214,8 +214,8 @@ def _soria_comas(t: Told) -> str:
         f"{each(census, gain)} on Census. Over plain noise, with which §5 compares, at the best k and α = 3 it is "
         f"{each(census, gain, 'favourable')} there. “Several” at ε = 0.01 is a slip: "
         f"{t.slip(census, 'ε = 0.01: iDP-CBLS below').partition('but at ε = 0.01 ')[2]}. "
-        "“k among 5-15” holds on Census: the best "
-        f"such k has {each(census, best)} times the least error. On Wine it has {each(wine, best)} times; "
+        f"“k among 5-15” holds on Census: the best such k has {each(census, best)} times the least error. "
+        f"On Wine it has {each(wine, best)} times; "
         f"{each(wine, best, bounded)} if outputs are bounded to the range of the data, against §4. That the error does not "
         "depend on the domain needs that reading too: outputs bounded to the domain depend on it. In Fig. 5 iDP-LS stays "
         f"{each('soria-comas-fig5', behind['iDP-LS'])} behind the upper bound with ε split and "
@@ -231,9 +231,8 @@ def _sanchez(t: Told) -> str:
     return (
         f"Of Table 1, {t(table, 'IR, ε = 1 and 10, seven')} cells of individual ranking and {t(table, 'MV, all ε')} of MDAV "
         f"agree within five standard errors. Its column IR at ε = 0.1 is "
-        f"{t.slip(table, 'IR, ε = 0.1').split(':')[0]}. Its block A3 "
-        f"is not A3: {t.slip(table, 'A3')}. The relative errors of Fig. 1 to 4 come out as described. JSD rises "
-        f"above plain noise "
+        f"{t.slip(table, 'IR, ε = 0.1').split(':')[0]}. Its block A3 is not A3: {t.slip(table, 'A3')}. "
+        "The relative errors of Fig. 1 to 4 come out as described. JSD rises above plain noise "
         f"at k = {t(figure, 'm = 8, ' + jsd)} for m = 8, not 45; with 100 bins over the data instead of the domain, at "
         f"k = {t(figure, 'm = 8, ' + jsd, 'bins-100')}. For m = 13 it takes 200 bins (k = "
         f"{t(figure, 'm = 13, ' + jsd, 'bins-200')})."
@@ -255,14 +254,11 @@ def _fragmented(t: Told) -> str:
     return (
         f"Eq. (5) cannot be what was computed: at ε = 0.1 Wine's mean SSE is {t('fragmented-fig3', sse)} as printed and "
         f"{t('fragmented-fig3', sse, 'sigma')} with σ and 1/l inside the root; “in the thousands” is published. That "
-        f"reading also "
-        f"explains Fig. 2 ({t('fragmented-fig2', falls, 'sigma')} fall with k, {t('fragmented-fig2', falls)} as "
-        f"printed) and "
-        f"Fig. 5 (rows lose {t('fragmented-fig5', rows, 'sigma')} for k up to 250, {t('fragmented-fig5', rows)} as "
-        f"printed). iDP-IR "
-        "is below DP-IR for all pairs, as published. Differences between one place and owners of attributes are "
-        "mostly chance in "
-        "fifty runs: “around 0.04” and “below 300” are both possible, and neither tells how ε was shared."
+        f"reading also explains Fig. 2 ({t('fragmented-fig2', falls, 'sigma')} fall with k, "
+        f"{t('fragmented-fig2', falls)} as printed) and Fig. 5 (rows lose {t('fragmented-fig5', rows, 'sigma')} for k up to "
+        f"250, {t('fragmented-fig5', rows)} as printed). iDP-IR is below DP-IR for all pairs, as published. Differences "
+        "between one place and owners of attributes are mostly chance in fifty runs: “around 0.04” and “below 300” are both "
+        "possible, and neither tells how ε was shared."
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pyarrow.csv
 
 from benchmarks.peers.environment import run_inside
-from benchmarks.statistics import data_folder
 from benchmarks.strategies import adult_tables
+from coterie.papers.data import load
 from coterie.statistics import plan, read_specification
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
@@ -20,7 +19,7 @@ RELEASES = 20
 
 
 def run() -> None:
-    table = pyarrow.csv.read_csv(data_folder() / "adult_train.csv.gz")
+    table = load("adult-train")
     content, labels, subsets = adult_tables(table)
     columns = {name: table.column(name).to_pylist() for name in labels}
     truth = {

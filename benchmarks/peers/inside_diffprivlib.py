@@ -1,4 +1,4 @@
-"""Runs in diffprivlib's environment: one DP histogram an attribute, and as many rows as came in."""
+"""Runs in diffprivlib's environment: one DP histogram per attribute, and as many rows as came in."""
 
 import json
 import sys

@@ -1,38 +1,29 @@
 """The tables that all peers get, and the measures that all are compared by.
 
-Real data if the shared folder is here (COTERIE_DATA, or ../shared/data beside the repository), else the demo population.
+Real data if they are here (COTERIE_DATA), else the demo population.
 Domains are those of the papers' experiments, [0, 1.5 · max], taken as public for the comparison.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
-from scipy.spatial.distance import jensenshannon
 
-from coterie import Schema, demo_population, demo_schema
+from coterie import Schema, demo_population, demo_schema, evaluate
+from coterie.papers.data import available, load
 from coterie.schema.attributes import Role
 
-_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 _CENSUS = ("AFNLWGT", "AGI", "FEDTAX", "STATETAX", "POTHVAL", "FICA")
 _ADULT = ("age", "fnlwgt", "education-num", "hours-per-week")
 
 
 def tables(most: int = 6000) -> dict[str, tuple[pa.Table, pa.Table, Schema]]:
     """Name → (people to protect, people held back, schema); at most so many rows of each table."""
-    folder = Path(os.environ.get("COTERIE_DATA", _BESIDE))
     found = {}
-    for name, file, columns in (
-        ("census", "casc_census.csv", _CENSUS),
-        ("adult", "adult_train.csv.gz", _ADULT),
-    ):
-        if (folder / file).is_file():
-            table = pacsv.read_csv(folder / file).select(columns)
-            found[name] = _split(table.slice(0, most), _schema(table))
+    for name, columns in (("census", _CENSUS), ("adult-train", _ADULT)):
+        if available(name):
+            table = load(name).select(columns)
+            found[name.removesuffix("-train")] = _split(table.slice(0, most), _schema(table))
     if not found:
         table = demo_population(min(most, 3000)).drop_columns(["person"])
         kept = tuple(a for a in demo_schema().attributes if a.role is Role.PROTECT)
@@ -59,21 +50,11 @@ def _schema(table: pa.Table) -> Schema:
 
 
 def divergence(original: pa.Table, released: pa.Table, schema: Schema) -> float:
-    """Mean Jensen–Shannon divergence (base 2) of the attributes' histograms with 100 bins over the domain (Sánchez et
-    al. 2016, §4.2)."""
-    found = []
-    for attribute in schema.protected:
-        domain = attribute.bounds()
-        shares = [
-            np.histogram(
-                np.clip(table[attribute.name].to_numpy(), domain.lower, domain.upper),
-                100,
-                (domain.lower, domain.upper),
-            )[0]
-            for table in (original, released)
-        ]
-        found.append(float(jensenshannon(*shares, base=2)) ** 2)
-    return float(np.mean(found))
+    """Mean Jensen–Shannon divergence of the attributes' histograms, 100 bins over the domain (Sánchez et al. 2016, §4.2)."""
+    name = "jensen-shannon"
+    found = evaluate(original, released, schema, measures=name, bins="domain", shuffled=True).measures[name]
+    assert found.value is not None
+    return found.value
 
 
 def correlation_error(original: pa.Table, released: pa.Table, schema: Schema) -> float:

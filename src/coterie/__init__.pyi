@@ -24,7 +24,7 @@ from coterie.report.writing import write_report as write_report
 from coterie.schema.attributes import Attribute as Attribute
 from coterie.schema.attributes import Domain as Domain
 from coterie.schema.attributes import Role as Role
-from coterie.studio.opening import open_studio as open_studio
+from coterie.studio.launch import open_studio as open_studio
 from coterie.table.demo_population import demo_population as demo_population
 from coterie.table.demo_population import demo_schema as demo_schema
 from coterie.table.reading import Schema as Schema

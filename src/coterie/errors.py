@@ -17,7 +17,8 @@ only, and may leave the machine; `detail` says in which row to look, and is for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -87,6 +88,17 @@ class MissingExtra(CoterieError):
         return cls(
             f"{purpose} needs an optional part of Coterie.", f"Install it: pip install 'coterie[{extra}]'."
         )
+
+
+@contextmanager
+def reading(what: str, fault: type[CoterieError], advice: str = "Check the path.") -> Iterator[None]:
+    """A file that cannot be read, or is not UTF-8 text, as a fault of this kind."""
+    try:
+        yield
+    except OSError as error:
+        raise fault(f"{what} cannot be read ({error.strerror}).", advice) from None
+    except UnicodeDecodeError:
+        raise fault(f"{what} is not UTF-8 text.", "Save it as UTF-8.") from None
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

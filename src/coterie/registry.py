@@ -78,18 +78,16 @@ def discover(
     return Parts(sorted(found.values(), key=order), group, broken)
 
 
-def look_up(kind: str, name: object, parts: Parts[Part], listed: str = "") -> Part:
-    """The part of this name, or an error with the nearest one; `listed` says where to see them all."""
+def unknown(kind: str, name: object, parts: Parts[Part], listed: str = "") -> ParameterError:
+    """Why no part has this name, and which name is near; `listed` says where to see them all."""
     if not isinstance(name, str):
         what = f"No {kind} was named" if name is None else f"A {kind} is asked for by its name"
         found = "" if name is None else f", and this is a value of the type {type(name).__name__}"
         own = f" One of your own is found by the entry points `{parts.group}` of its package."
-        raise ParameterError(f"{what}{found}.", f"{nearest('', parts)}{own if parts.group else ''}")
-    if name in parts.broken and name not in parts:
-        raise parts.broken[name]
-    if name not in parts:
-        raise ParameterError(f"There is no {kind} '{name}'.", f"{nearest(name, parts)} {listed}".rstrip())
-    return parts[name]
+        return ParameterError(f"{what}{found}.", f"{nearest('', parts)}{own if parts.group else ''}")
+    if name in parts.broken:
+        return parts.broken[name]
+    return ParameterError(f"There is no {kind} '{name}'.", f"{nearest(name, parts)} {listed}".rstrip())
 
 
 def failure(error: Exception) -> str:

@@ -13,8 +13,8 @@ import pytest
 from studio_driving import Page, Studio, until
 
 from coterie.studio.auth import StudioHome
-from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
+from coterie.studio.release_plan import ReleasePlan
 from release_world import ledger, ready_project, spent
 from shown_lines import run_lines
 

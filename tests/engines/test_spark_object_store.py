@@ -206,6 +206,7 @@ def test_addresses_without_keys_are_taken(address: str) -> None:
         ("java.nio.file.AccessDeniedException: s3a://…", "refuses"),
         ("org.apache.hadoop.fs.s3a.UnknownStoreException: …", "nothing at"),
         ("java.net.ConnectException: refused", "cannot reach"),
+        ("java.lang.OutOfMemoryError: Java heap space", "too little memory"),
         ("an executor was lost", "could not finish"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from coterie import Schema, protect
 from coterie.cli.app import app
+from coterie.engines.spark.session import session
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.promise.certificate import Digest
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role
@@ -266,6 +268,25 @@ def test_a_java_that_is_missing_or_too_old_is_told_with_what_to_install(
         java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
         java.chmod(0o755)
     assert_told(tmp_path, code, problem, "openjdk-17-jre-headless")
+
+
+@pytest.mark.parametrize(
+    ("master", "setting", "memory"),
+    [("local[2]", None, r"[1-9]\d*g"), ("local[2]", "1536m", "1536m"), ("yarn", None, "None")],
+)
+def test_a_local_master_gets_a_quarter_of_the_memory_unless_told_how_much(
+    master: str, setting: str | None, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of 4 million × 15 ended Spark's default, 1 GB, with "could not finish"."""
+    sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", setting or "")
+    if setting is None:
+        monkeypatch.delenv("SPARK_DRIVER_MEMORY")
+    monkeypatch.setattr("coterie.engines.spark.session.check_java", lambda: None)
+    monkeypatch.setattr(
+        sql.SparkSession.Builder, "getOrCreate", lambda self: os.environ.get("SPARK_DRIVER_MEMORY")
+    )
+    assert re.fullmatch(memory, str(session(master)))
 
 
 def test_a_missing_extra_is_told_with_how_to_install_it(

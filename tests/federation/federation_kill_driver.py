@@ -27,11 +27,9 @@ import uvicorn.protocols.http.auto  # noqa: F401
 import yaml
 from federation_world import ATTRIBUTES, World, possible
 
-from coterie.federation.aggregator import joining as assembly
-from coterie.federation.aggregator import receiving
-from coterie.federation.aggregator import scheduler as tending
+from coterie.federation.aggregator import assembly, receiving, scheduler
 from coterie.federation.aggregator.app import serve
-from coterie.federation.documents import answers as chunks
+from coterie.federation.documents import chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import contribution, exchange
 from coterie.federation.owner.agent import Agent
@@ -39,7 +37,7 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
-from coterie.federation.storage import parties, studies
+from coterie.federation.storage import studies
 from coterie.publication.ledger import Charge, Ledger, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staged_files import StagedFile
@@ -69,9 +67,9 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (studies, "move_contribution"),
     (receiving, "group_key"),
     (receiving, "give_parcel"),
-    (parties, "keep_parcel"),
+    (studies, "keep_parcel"),
     (studies, "move_study"),
-    (tending, "_move"),
+    (scheduler, "_move"),
     (studies, "forget_secrets_of_ended"),
     (assembly, "_write"),
     (assembly, "certify"),

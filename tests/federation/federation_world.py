@@ -23,19 +23,18 @@ import yaml
 
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import detail
-from coterie.federation.documents.answers import Enrolment, Invitation
-from coterie.federation.documents.certificate import KIND as CERTIFICATE
 from coterie.federation.documents.certificate import FederatedCertificate
-from coterie.federation.documents.signed import Signed, signed_from
+from coterie.federation.documents.messages import Enrolment, Invitation
+from coterie.federation.documents.signed import Document, Signed, canonical, signed_from
 from coterie.federation.documents.states import StudyState
-from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.study import Study
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner import contribution
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.owner.peers import entry_fingerprint, pin_peer, unknown_peers
-from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.secrets.keys import Keys, fingerprint
 from coterie.federation.secrets.tls import pinned_context
 from coterie.federation.storage.parties import invite, owner_by_name
 from coterie.federation.storage.studies import add_study, all_studies, known_study, move_study
@@ -77,6 +76,12 @@ def people(rows: int, seed: int, first: int = 0) -> pa.Table:
             "ward": draw.choice(["north", "south", "east"], rows),
         }
     )
+
+
+def signed_as(kind: str, document: Document, keys: Keys) -> Signed:
+    """As no honest party signs: the kind is not the document's own."""
+    content = document.content()
+    return Signed(document=content, key=keys.public, signature=keys.sign(kind, canonical(content)))
 
 
 def command(*arguments: str) -> list[str]:
@@ -211,7 +216,7 @@ class World:
                 content, self.aggregator.keys.public, lambda name: owner_by_name(connection, name)
             )
             study = study.model_copy(update={"protocol": protocol})
-            add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
+            add_study(connection, Signed.of(study, self.aggregator.keys), study)
             if study.vertical and pinned:
                 self.introduce(study)
             move_study(connection, known_study(connection, study.id), StudyState.PUBLISHED)
@@ -298,7 +303,7 @@ class World:
             row = known_study(connection, study.id)
         assert row.certificate is not None
         key = self.aggregator.keys.public
-        return signed_from(row.certificate).opened(CERTIFICATE, FederatedCertificate, key=key)
+        return signed_from(row.certificate).opened(FederatedCertificate, key=key)
 
     def diary(self, event: str) -> list[dict[str, Any]]:
         from coterie.federation.storage.parties import entries

@@ -25,12 +25,12 @@ from coterie.errors import CoterieError
 from coterie.federation.aggregator.administration import remove, rotate_token, suspend
 from coterie.federation.aggregator.app import make_app
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.scheduler import tend
+from coterie.federation.aggregator.scheduler import advance_studies
 from coterie.federation.documents import wire
+from coterie.federation.owner.approval import note_refusal
 from coterie.federation.owner.client import Client, Suspended, rotate_keys
-from coterie.federation.owner.deciding import note_refusal
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.witness import RolledBack, recover
+from coterie.federation.owner.rollback import RolledBack, recover
 from coterie.federation.storage.parties import GENESIS, entries, owner_by_key
 from coterie.publication.ledger import Ledger
 from coterie.publication.ledger.seals import first_broken
@@ -131,7 +131,7 @@ class Year:
 
     def look(self) -> None:
         """Every owner that is not away does what is due; the aggregator too."""
-        while tend(self.aggregator):
+        while advance_studies(self.aggregator):
             pass
         for name in sorted(self.folders.keys() - self.away):
             look = Look(self.world, self.home(name))
@@ -143,7 +143,7 @@ class Year:
                 self.said.append((name, "rolled back"))
                 self.recover(name)
             self.said += [(name, event) for event, _, _ in look.said]
-        while tend(self.aggregator):
+        while advance_studies(self.aggregator):
             pass
 
     def recover(self, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.aggregator import scheduler as tending
+from coterie.federation.aggregator import scheduler
 from coterie.federation.documents.wire import now
 from coterie.publication.ledger import Ledger
 
@@ -48,13 +48,13 @@ def test_tries_are_counted_and_come_to_an_end(
     study, homes, chunk, content = spoiled(federation, ("a", "b"))
     until(lambda: federation.diary("fault"), "the running aggregator's first fault")
     federation.kill_server()
-    tending.tend(federation.aggregator)
+    scheduler.advance_studies(federation.aggregator)
     before = len(federation.diary("fault"))
     assert before < 5, "it waits in between"
     for minutes in range(1, 12):  # as if so much time had passed
         late = now() + timedelta(minutes=minutes)
-        monkeypatch.setattr(tending, "now", lambda late=late: late)
-        tending.tend(federation.aggregator)
+        monkeypatch.setattr(scheduler, "now", lambda late=late: late)
+        scheduler.advance_studies(federation.aggregator)
     faults = federation.diary("fault")
     assert [fault["attempt"] for fault in faults] == [1, 2, 3, 4, 5]
     assert {(fault["kind"], fault["state"]) for fault in faults} == {("FederationError", "ASSEMBLING")}
@@ -100,10 +100,10 @@ def test_a_stuck_assembly_can_be_given_up(
     federation.kill_server()
     for minutes in range(1, 12):
         late = now() + timedelta(minutes=minutes)
-        monkeypatch.setattr(tending, "now", lambda late=late: late)
-        tending.tend(federation.aggregator)
+        monkeypatch.setattr(scheduler, "now", lambda late=late: late)
+        scheduler.advance_studies(federation.aggregator)
     code, found = said(coterie, "aggregator", "study", "cancel", folder, study.id[:12])
     assert (code, found["state"]) == (0, "FAILED")
-    monkeypatch.setattr(tending, "now", now)
-    tending.tend(federation.aggregator)
+    monkeypatch.setattr(scheduler, "now", now)
+    scheduler.advance_studies(federation.aggregator)
     assert not (folder / "chunks" / study.id).exists()

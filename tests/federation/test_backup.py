@@ -15,7 +15,7 @@ from simulated_year import Year
 
 from coterie.federation.aggregator import scheduler
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.scheduler import tend
+from coterie.federation.aggregator.scheduler import advance_studies
 from coterie.federation.backup import backup_aggregator, backup_owner, restore_aggregator, restore_owner
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.contribution import HELD, hold_in_ledger
@@ -71,12 +71,12 @@ def test_a_restored_aggregator_releases_the_same_bytes(
     backup_aggregator(year.aggregator, tmp_path / "backup")
     with pytest.raises(FederationError, match="cannot be made"):
         backup_aggregator(year.aggregator, tmp_path / "backup")
-    while tend(year.aggregator):
+    while advance_studies(year.aggregator):
         pass
     first = file_sha256(year.aggregator.release(study.id))
     back_to(year, tmp_path / "backup")
     assert not year.aggregator.release(study.id).exists()
-    while tend(year.aggregator):
+    while advance_studies(year.aggregator):
         pass
     assert file_sha256(year.aggregator.release(study.id)) == first == state(year, study).release_sha256
     year.look()

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from federation_world import PATIENCE, Look, people, until
+from federation_world import PATIENCE, Look, people, signed_as, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import protect
 from coterie.chain.noise.seeded import owner_seed
-from coterie.federation.documents.answers import ExchangeStep, Manifest, Parcel
+from coterie.federation.documents.messages import ExchangeStep, Manifest, Parcel
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import exchange as exchanging
@@ -244,9 +244,9 @@ def test_parcels_that_are_not_accepted(shared: Any) -> None:
         ({"step": ExchangeStep.RETURNED}, "blinded/0", 422),
     ):
         changed = parcel.model_copy(update=changes)
-        assert it.put(0, Signed.of(changed, "parcel", keys), place) == status, changes
-    assert it.put(0, Signed.of(parcel, "answer", keys)) == 422, "signed as something else"
-    assert it.put(0, Signed.of(parcel, "parcel", others)) == 422, "signed by somebody else"
+        assert it.put(0, Signed.of(changed, keys), place) == status, changes
+    assert it.put(0, signed_as("answer", parcel, keys)) == 422, "signed as something else"
+    assert it.put(0, Signed.of(parcel, others)) == 422, "signed by somebody else"
     assert it.put(0, signed, "elsewhere/0") == 422
     with it.client(1) as client:
         for place, status in (("returned/0", 409), ("blinded/1", 404)):
@@ -263,14 +263,14 @@ def test_a_forged_parcel_is_not_opened(shared: Any, monkeypatch: pytest.MonkeyPa
     """An aggregator that puts its own list of ids in an owner's name gets no answer from the other."""
     it = Exchanging(shared, ("forge-a", "forge-b"))
     _, parcel = it.sent()
-    forged = Signed.of(parcel, "parcel", shared.aggregator.keys).content()
+    forged = Signed.of(parcel, shared.aggregator.keys).content()
     source = OwnerSource(data="unused", population="people")
     there = {"forge-a": {"blinded": {"there": 1, "count": 1}}}
     exchange = Exchange(it.homes[1], it.client(1), it.study, source, there)
     monkeypatch.setattr(exchange.client, "get", lambda target: forged)
     with pytest.raises(FederationError, match="signature"):
         exchange._theirs()
-    replayed = Signed.of(parcel.model_copy(update={"number": 1, "count": 2}), "parcel", it.homes[0].keys)
+    replayed = Signed.of(parcel.model_copy(update={"number": 1, "count": 2}), it.homes[0].keys)
     monkeypatch.setattr(exchange.client, "get", lambda target: replayed.content())
     with pytest.raises(FederationError, match="another place"):
         exchange._theirs()

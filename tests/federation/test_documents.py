@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import DataError
-from coterie.federation.aggregator.joining import joined, shuffled
+from coterie.federation.aggregator.assembly import joined, shuffled
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.certificate import nominal
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Document, Signed, canonical, parsed
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.study_file import study_from
@@ -66,26 +66,32 @@ def test_what_has_no_single_reading(text: bytes) -> None:
 
 
 class Note(Document):
+    kind = "note"
+
     text: str
+
+
+class NoteAsReceipt(Note):
+    kind = "receipt"
 
 
 def test_a_signature_is_for_one_kind_key_and_content() -> None:
     keys, other = Keys.generate(), Keys.generate()
-    signed = Signed.of(Note(text="hello"), "note", keys)
-    assert signed.opened("note", Note, key=keys.public).text == "hello"
-    for kind, key, document in (
-        ("receipt", keys.public, {"text": "hello"}),
-        ("note", other.public, {"text": "hello"}),
-        ("note", keys.public, {"text": "hellO"}),
+    signed = Signed.of(Note(text="hello"), keys)
+    assert signed.opened(Note, key=keys.public).text == "hello"
+    for model, key, document in (
+        (NoteAsReceipt, keys.public, {"text": "hello"}),
+        (Note, other.public, {"text": "hello"}),
+        (Note, keys.public, {"text": "hellO"}),
     ):
         changed = signed.model_copy(update={"document": document})
         with pytest.raises(FederationError, match="does not fit"):
-            changed.opened(kind, Note, key=key)
+            changed.opened(model, key=key)
     assert not verify("nonsense", "note", b"", "nonsense")
-    more = Signed.of(Note(text="hello"), "note", keys).model_copy(update={"document": {"text": "x", "y": 1}})
+    more = Signed.of(Note(text="hello"), keys).model_copy(update={"document": {"text": "x", "y": 1}})
     signature = keys.sign("note", canonical(more.document))
     with pytest.raises(FederationError, match="y"):
-        more.model_copy(update={"signature": signature}).opened("note", Note, key=keys.public)
+        more.model_copy(update={"signature": signature}).opened(Note, key=keys.public)
 
 
 def test_keys_that_others_can_read_are_not_used(tmp_path: Path) -> None:
@@ -203,7 +209,7 @@ def test_a_study_is_named_by_its_content() -> None:
 def test_shuffling_keeps_every_row_and_repeats_with_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coterie.federation.aggregator import joining as shuffling
+    from coterie.federation.aggregator import assembly as shuffling
 
     monkeypatch.setattr(shuffling, "_PILE_BYTES", 2_000)
     table = pa.table({"a": np.arange(1_000)})

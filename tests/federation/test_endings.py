@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.aggregator import scheduler as tending
+from coterie.federation.aggregator import scheduler
 from coterie.federation.documents.wire import now
 from coterie.publication.ledger import Ledger
 
@@ -28,9 +28,9 @@ def serve_until(world: Any, study: Any, homes: list[Any]) -> dict[str, Any]:
 
 def at_the_deadline(world: Any, monkeypatch: pytest.MonkeyPatch, looks: int = 2) -> None:
     """Two hours later, without waiting for them: what the aggregator does then."""
-    monkeypatch.setattr(tending, "now", lambda: now() + timedelta(hours=2))
+    monkeypatch.setattr(scheduler, "now", lambda: now() + timedelta(hours=2))
     for _ in range(looks):
-        tending.tend(world.aggregator)
+        scheduler.advance_studies(world.aggregator)
 
 
 def test_a_silent_owner_lets_the_study_expire(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:

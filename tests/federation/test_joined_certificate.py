@@ -10,7 +10,7 @@ import pytest
 from federation_world import people
 
 from coterie.errors import CertificateError, CoterieError
-from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
+from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import Untrusted
 from coterie.federation.owner import contribution
@@ -60,7 +60,7 @@ def test_a_part_without_an_owners_signature(shared: Any, released: Any) -> None:
         owners = [content["owners"][0], {**content["owners"][1], **change}]
         forged = FederatedCertificate.model_validate({**content, "owners": owners})
         with pytest.raises(CoterieError, match=r"not signed by it|does not fit"):
-            verified(Signed.of(forged, KIND, keys), keys.public)
+            verified(Signed.of(forged, keys), keys.public)
     answer = {**content["owners"][1]["answer"]}
     answer["document"] = {
         **answer["document"],
@@ -69,7 +69,7 @@ def test_a_part_without_an_owners_signature(shared: Any, released: Any) -> None:
     owners = [content["owners"][0], {**content["owners"][1], "answer": answer}]
     forged = FederatedCertificate.model_validate({**content, "owners": owners})
     with pytest.raises(CoterieError, match="does not fit"):
-        verified(Signed.of(forged, KIND, keys), keys.public)
+        verified(Signed.of(forged, keys), keys.public)
 
 
 def test_a_certificate_of_version_1(coterie: Callable[..., Any]) -> None:
@@ -121,7 +121,7 @@ def test_even_the_aggregator_cannot_embellish_it(
         else:
             content[name] = value
     keys = shared.aggregator.keys
-    forged = Signed.of(FederatedCertificate.model_validate(content), KIND, keys)
+    forged = Signed.of(FederatedCertificate.model_validate(content), keys)
     with pytest.raises(CertificateError, match=problem):
         verified(forged, keys.public)
 

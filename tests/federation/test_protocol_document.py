@@ -20,7 +20,7 @@ from federation_world import people
 
 from coterie.federation.aggregator import app, home, receiving, routes, service
 from coterie.federation.aggregator.receiving import ProgressReport
-from coterie.federation.documents import answers, certificate, study
+from coterie.federation.documents import certificate, chunks, messages, study
 from coterie.federation.documents.signed import Document, Signed
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")
 ROUTES = json.loads((ROOT / "docs" / "reference" / "openapi.json").read_text(encoding="utf-8"))["paths"]
 MODELS = {
     model
-    for module in (answers, certificate, study)
+    for module in (certificate, chunks, messages, study)
     for model in vars(module).values()
     if isinstance(model, type) and issubclass(model, Document) and model is not Document
 } | {Signed, ProgressReport}

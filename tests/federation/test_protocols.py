@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from federation_world import PATIENCE, people, until
 
-from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
+from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.documents.signed import signed_from
 from coterie.promise.certificate import Certificate
 from coterie.promise.loss import Loss, LossModel, NeighbourRelation
@@ -24,7 +24,7 @@ def _copies(world: Any, study: Any, homes: list[Any]) -> tuple[Any, FederatedCer
     for home in homes:
         assert (home.study(study.id) / "release.parquet").read_bytes() == original
     signed = signed_from((homes[0].study(study.id) / "release.certificate.json").read_bytes())
-    certificate = signed.opened(KIND, FederatedCertificate, key=world.aggregator.keys.public)
+    certificate = signed.opened(FederatedCertificate, key=world.aggregator.keys.public)
     return pq.read_table(world.aggregator.release(study.id)), certificate
 
 

@@ -9,8 +9,8 @@ import pytest
 from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import lying
 
-from coterie.federation.documents.answers import Answer
 from coterie.federation.documents.certificate import part_promise
+from coterie.federation.documents.messages import Answer
 from coterie.federation.documents.signed import Signed, canonical, sha256, signed_from
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.studies import contributions_of
@@ -33,7 +33,7 @@ def refused(world: Any, home: Any, study: Any, **options: Any) -> Answer:
     with world.aggregator.database.reading() as connection:
         part = next(p for p in contributions_of(connection, study.id) if p.name == home.owner)
     assert part.state == "REFUSED"
-    _, answer = part.signed_answer(home.keys.public)
+    answer = part.opened_answer(study)
     assert answer.told == part.reason
     assert Ledger.inspect(home.default_ledger).balance("people").spent == 0
     assert not Ledger.inspect(home.default_ledger).entries, "nothing was reserved"
@@ -118,7 +118,7 @@ def offer(world: Any, home: Any, study: Any, attributes: tuple[str, ...]) -> Non
         at=stamp(now()),
     )
     with world.client(home) as client:
-        client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, "answer", home.keys).content())
+        client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, home.keys).content())
 
 
 def test_horizontal_attributes_that_differ(shared: Any, pair: Any) -> None:
@@ -174,7 +174,7 @@ def test_studies_that_were_tampered_with(shared: Any, pair: Any) -> None:
     _, envelope = forged(study, shared.aggregator, epsilon="2")
     answer = _refusal_of(shared, pair[0], study.id, envelope)
     assert "does not have the hash" in (answer.reason or "")
-    signed = Signed.of(study, "study", shared.aggregator.keys).content()
+    signed = Signed.of(study, shared.aggregator.keys).content()
     signed["document"]["epsilon"] = "2"
     assert "signature" in (_refusal_of(shared, pair[0], study.id, signed).reason or "")
     stranger = forged(study, shared.aggregator, aggregator=pair[1].keys.public)
@@ -193,4 +193,4 @@ def _refusal_of(shared: Any, home: Any, name: str, envelope: dict[str, Any]) -> 
         Look(shared, home, lies.url).once()
     [(path, content)] = lies.posted
     assert path == f"/v1/studies/{name}/answer"
-    return signed_from(canonical(content)).opened("answer", Answer, key=home.keys.public)
+    return signed_from(canonical(content)).opened(Answer, key=home.keys.public)

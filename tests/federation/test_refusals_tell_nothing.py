@@ -92,7 +92,7 @@ def asked(shared: Any) -> Iterator[tuple[Any, Any, Lies]]:
 
 
 def ask(lies: Lies, study: Any, keys: Any) -> None:
-    envelope = Signed.of(study, "study", keys).content()
+    envelope = Signed.of(study, keys).content()
     wanted = {"id": study.id, "study": envelope, "state": "PUBLISHED", "contribution": "INVITED"}
     rest = dict.fromkeys(("reason", "contribution_reason", "group_key", "receipt", "release"))
     lies.desired = {"version": f"{next(_numbers):032d}", "owner": "", "studies": [{**rest, **wanted}]}

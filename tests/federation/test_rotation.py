@@ -9,8 +9,8 @@ import pytest
 from federation_world import ATTRIBUTES, Look, people
 
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.documents.answers import NewKeys
 from coterie.federation.documents.certificate import verified
+from coterie.federation.documents.messages import NewKeys
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError, NotAccepted, Untrusted
 from coterie.federation.owner.agent import Agent
@@ -40,7 +40,7 @@ def look(world: Any, *homes: Any) -> None:
 def take_new_keys(world: Any, home: OwnerHome, new: Keys) -> None:
     said = NewKeys(old=home.keys.public, new=new.public, sealing_key=new.sealing_public)
     with home.running() as (session, earlier), world.client(home, session, earlier) as client:
-        client.post("/v1/keys", Signed.of(said, "new keys", new).content())
+        client.post("/v1/keys", Signed.of(said, new).content())
 
 
 def finish(world: Any, study: Any, *homes: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from federation_world import ATTRIBUTES, people
 
 from coterie.errors import CoterieError
-from coterie.federation.aggregator.joining import side_by_side
+from coterie.federation.aggregator.assembly import side_by_side
 from coterie.federation.documents.certificate import MEMBERSHIP, verified
 from coterie.federation.documents.signed import signed_from
 from coterie.publication.ledger import Ledger

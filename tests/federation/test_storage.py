@@ -24,7 +24,6 @@ from coterie.federation.documents.states import (
     is_final,
     may_follow,
 )
-from coterie.federation.documents.study import KIND
 from coterie.federation.documents.study_file import study_from
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import Keys
@@ -66,7 +65,7 @@ def published(database: Database, aggregator: Keys) -> str:
     content = {**ASKED, "owners": ["a", "b"]}
     with database.writing() as connection:
         study = study_from(content, aggregator.public, lambda name: parties.owner_by_name(connection, name))
-        studies.add_study(connection, Signed.of(study, KIND, aggregator), study)
+        studies.add_study(connection, Signed.of(study, aggregator), study)
     return study.id
 
 

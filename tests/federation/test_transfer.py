@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from federation_world import Look, people, until
+from federation_world import Look, people, signed_as, until
 
-from coterie.federation.documents.answers import Chunk, Manifest, packed, unpacked
+from coterie.federation.documents.chunks import Chunk, packed, unpacked
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed, sha256
 from coterie.federation.documents.wire import LARGEST_CHUNK
 from coterie.federation.errors import FederationError
@@ -86,16 +87,16 @@ def test_every_step_of_a_transfer_can_be_repeated_and_none_skipped(shared: Any) 
     assert receipt["document"]["manifest"] == sha256(signed.canonical())
     other = Manifest.model_validate(signed.document)
     changed = other.model_copy(update={"certificate": other.certificate + " "})
-    answer = ready.fault("PUT", "manifest", Signed.of(changed, "manifest", ready.home.keys).canonical())
+    answer = ready.fault("PUT", "manifest", Signed.of(changed, ready.home.keys).canonical())
     assert (answer.status, answer.content["error"]) == (409, "manifest changed")
 
 
 def test_a_manifest_of_somebody_else(shared: Any) -> None:
     ready = Ready(shared)
     signed = ready.computed()
-    stolen = Signed.of(Manifest.model_validate(signed.document), "manifest", ready.homes[1].keys)
+    stolen = Signed.of(Manifest.model_validate(signed.document), ready.homes[1].keys)
     assert ready.fault("PUT", "manifest", stolen.canonical()).status == 422
-    as_answer = Signed.of(Manifest.model_validate(signed.document), "answer", ready.home.keys)
+    as_answer = signed_as("answer", Manifest.model_validate(signed.document), ready.home.keys)
     assert ready.fault("PUT", "manifest", as_answer.canonical()).status == 422
 
 
@@ -108,6 +109,7 @@ def test_a_chunk_lost_on_the_aggregators_disk_is_asked_for_again(shared: Any) ->
     [path] = shared.aggregator.folder.glob(f"chunks/{ready.id}/*/00000.parquet")
     path.write_bytes(b"rotten")
     assert ready.fault("POST", "seal").content["missing"] == [0]
+    assert ready.send("PUT", "manifest", signed.canonical()) == {"missing": [0]}, "so that an owner sends it"
     ready.send("PUT", "chunks/0", chunk)
     ready.send("POST", "seal")
 
@@ -117,7 +119,7 @@ def delivered(ready: Ready, table: pa.Table) -> dict[str, Any]:
     manifest = Manifest.model_validate(ready.computed().document)
     pieces = list(packed(table))
     forged = manifest.model_copy(update={"chunks": tuple(chunk for chunk, _ in pieces)})
-    ready.send("PUT", "manifest", Signed.of(forged, "manifest", ready.home.keys).canonical())
+    ready.send("PUT", "manifest", Signed.of(forged, ready.home.keys).canonical())
     for number, (_, data) in enumerate(pieces):
         ready.send("PUT", f"chunks/{number}", data)
     ready.send("POST", "seal")
@@ -156,7 +158,7 @@ def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     table = people(5_000, 3).drop_columns(["patient"])
     from federation_world import ATTRIBUTES
 
-    from coterie.federation.documents.answers import arrow_schema, as_sent
+    from coterie.federation.documents.chunks import arrow_schema, as_sent
     from coterie.federation.documents.study_file import _attribute
     from coterie.schema.attributes import Schema
 

@@ -12,7 +12,7 @@ import pytest
 from coterie.federation.aggregator.home import Fault
 from coterie.federation.aggregator.service import Authentication
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Enrolment
+from coterie.federation.documents.messages import Enrolment
 from coterie.federation.errors import Conflict, InvitationSpent, NotAccepted, ProtocolMismatch
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.secrets.keys import Keys

@@ -98,7 +98,7 @@ class Owner(Way):
 
     def prepare(self) -> None:
         from coterie.federation.documents.signed import Signed
-        from coterie.federation.documents.study import KIND, Study
+        from coterie.federation.documents.study import Study
         from coterie.federation.secrets.keys import Keys, write_private
 
         super().prepare()
@@ -119,7 +119,7 @@ class Owner(Way):
                 "deadline": "2100-01-01T00:00:00Z",
             }
         )  # fmt: skip
-        (self.folder / "study.json").write_text(Signed.of(study, KIND, aggregator).text())
+        (self.folder / "study.json").write_text(Signed.of(study, aggregator).text())
 
     def release(self) -> None:
         from coterie.federation.documents.signed import signed_from
@@ -156,8 +156,8 @@ class Studio(Way):
         (self.folder / "project").write_text(str(project.folder))
 
     def release(self) -> None:
-        from coterie.studio.planning import ReleaseForm
         from coterie.studio.project import Project
+        from coterie.studio.release_plan import ReleaseForm
         from coterie.studio.releases import DrawProgress, Releases, draw, settle
 
         project, releases = Project(Path((self.folder / "project").read_text())), Releases()

@@ -26,7 +26,7 @@ def test_what_is_refused_is_not_drawn_and_every_release_is_noted(
     journal, drawn, protect = tmp_path / "journal.sqlite", [], engine_runs.protect_table
 
     def counted(*given: Any, **named: Any) -> Any:
-        drawn.append(named["method"])
+        drawn.append(named["method"].name)
         return protect(*given, **named)
 
     monkeypatch.setattr(engine_runs, "protect_table", counted)

@@ -15,8 +15,8 @@ from ledger_staged_file import StagedFile
 from coterie.errors import LedgerError
 from coterie.promise.loss import Loss, LossModel
 from coterie.publication.ledger import Book, Ledger, Purpose, seals, storage
+from coterie.publication.ledger.account import digest_of
 from coterie.publication.ledger.seals import canonical, decoded, seal, sealed
-from coterie.publication.ledger.snapshot import digest_of
 from coterie.publication.ledger.storage import Storage
 
 Make = Callable[..., Purpose]

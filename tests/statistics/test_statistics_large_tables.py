@@ -355,3 +355,33 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 def test_what_cannot_be_asked_of_a_large_table(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(CoterieError, match=words):
         read_specification(document(**changes))
+
+
+def test_labels_written_as_numbers_are_those_of_other_tables() -> None:
+    """Was: 1 was not seen to be the label "1", and the two tables had other totals."""
+    labels = [str(code) for code in range(60)]
+    codes = {"role": "protect", "type": "categorical", "categories": {"labels": labels}}
+    schema = {"attributes": SCHEMA["attributes"] | {"code": codes}}
+    statistics = {
+        "crossed": {"kind": "count", "by": {"code": [*range(60)], "age": [*range(100)]}},
+        "single": {"kind": "count", "by": {"code": "declared"}},
+    }
+    table = TABLE.append_column("code", pa.array([labels[i % 60] for i in range(20_000)]))
+    chosen = plan(read_specification(document(schema=schema, statistics=statistics)), report_losses=False)
+    made = make_release(chosen, open_records(table), Noise.seeded(1))
+    single = [value.value for value in made.values]
+    assert made.tables["crossed"].values.reshape(60, 100).sum(axis=1).tolist() == single
+
+
+def test_bins_of_a_part_of_the_domain_agree_with_other_counts() -> None:
+    """Was: as wages above the last bin are possible, no total but that of everybody was shared."""
+    statistics = {
+        "wages": WAGES | {"bins": {"from": 0, "to": 10_000, "width": 4}},
+        "finer": WAGES | {"bins": {"from": 0, "to": 10_000, "width": 2}},
+        "middle": {"kind": "count", "where": {"wage": {"from": 1000, "below": 3000}}},
+    }
+    chosen = plan(read_specification(document(statistics=statistics)), report_losses=False)
+    made = make_release(chosen, open_records(TABLE), Noise.seeded(1))
+    coarse, fine = (made.tables[name].values for name in ("wages", "finer"))
+    assert coarse[250:750].sum() == made["middle"].value
+    assert fine.reshape(-1, 2).sum(axis=1).tolist() == coarse.tolist()

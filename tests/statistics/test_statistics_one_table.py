@@ -23,8 +23,9 @@ from coterie.statistics.prediction.linking import Links, shared_margins
 from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import StatisticsRelease, make_release
+from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.equations import parse
-from coterie.statistics.specification.filters import Cells, Filter, OneOf
+from coterie.statistics.specification.filters import Filter, OneOf
 
 LABELS = {
     "sex": ["f", "m"],
@@ -305,7 +306,7 @@ def test_a_large_table_has_the_totals_of_the_small_ones(neighbours: str) -> None
         found = figures(one)
         cells = {}
         for name, made in one.tables.items():
-            along = [[v.text for v in made.table.along(axis)] for axis in range(len(made.table.axes))]
+            along = [[v.text for v in axis.along] for axis in made.table.axes]
             for number, value in enumerate(made.values):
                 key = tuple(texts[at[number]] for texts, at in zip(along, made.table.places, strict=True))
                 cells[name, *key] = int(value), int(made.lower[number]), int(made.upper[number])

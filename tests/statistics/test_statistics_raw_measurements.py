@@ -23,7 +23,8 @@ from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.raw_measurements import atom_labels, raw_bytes
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import add_noise, evaluate, make_release
-from coterie.statistics.specification.filters import Between, Cells, Filter, OneOf
+from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.filters import Between, Filter, OneOf
 
 SIZES = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 60}
 

@@ -32,7 +32,7 @@ from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.measuring import Noise, compute, read_people
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
-from coterie.statistics.specification.filters import Cells, reachable
+from coterie.statistics.specification.cells import Cells, reachable
 from coterie.statistics.specification.specification import Neighbours
 from coterie.table.checked import column_of
 from workbooks import write_xlsx

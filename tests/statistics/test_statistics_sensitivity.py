@@ -15,7 +15,8 @@ from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid, distances
 from coterie.statistics.releasing.measuring import finish, trimmed
-from coterie.statistics.specification.filters import Between, Filter, OneOf, reachable, read_filter
+from coterie.statistics.specification.cells import reachable
+from coterie.statistics.specification.filters import Between, Filter, OneOf, read_filter
 from coterie.statistics.specification.specification import Neighbours
 
 DOMAIN = ValueGrid.of(-2.0, 6.0)

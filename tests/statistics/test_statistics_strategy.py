@@ -24,8 +24,9 @@ from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import add_noise, evaluate
+from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.filters import Between, Cells, Filter, OneOf
+from coterie.statistics.specification.filters import Between, Filter, OneOf
 from coterie.statistics.specification.specification import Neighbours
 
 LABELS = {"sex": ["m", "f"], "urban": ["u", "r"], "water": list("abcdefgh")}

@@ -24,7 +24,7 @@ from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing,
 from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import promised
-from coterie.studio.words import in_plain_words
+from coterie.studio.vocabulary import in_plain_words
 from coterie.table.demo_population import demo_population, demo_schema
 
 PEOPLE = demo_population(60)

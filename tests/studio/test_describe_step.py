@@ -21,9 +21,10 @@ from coterie._version import __version__
 from coterie.cli.app import app
 from coterie.schema.attributes import Attribute, Missing, Role, Source
 from coterie.schema.draft import drafted
+from coterie.schema.provenance import marked, remembered
+from coterie.studio.attribute_form import attribute_of, row_of
 from coterie.studio.auth import StudioHome
-from coterie.studio.describing import attribute_of, row_of
-from coterie.studio.project import Project, marked, remembered
+from coterie.studio.project import Project
 from coterie.studio.work.tables import _column
 
 Visit = tuple[httpx.Client, StudioHome]

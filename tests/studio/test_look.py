@@ -29,8 +29,8 @@ from coterie.report.figures import shared_edges
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema
 from coterie.studio.auth import StudioHome
 from coterie.studio.jobs import key_of
-from coterie.studio.looked import CELLS, crossed, moved_word, relation_word
-from coterie.studio.looked import looked as looked_at
+from coterie.studio.preview_findings import CELLS, crossed, moved_word, relation_word
+from coterie.studio.preview_findings import looked as looked_at
 from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.sampling import SEED, drawn_sample, sample_rows
 from coterie.studio.work import previews

@@ -17,8 +17,8 @@ from studio_client import made_project, visiting
 from coterie import Schema, protect
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.schema.draft import drafted
+from coterie.studio.attribute_form import row_of
 from coterie.studio.auth import StudioHome
-from coterie.studio.describing import row_of
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import promised
 

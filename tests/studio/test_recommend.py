@@ -17,7 +17,7 @@ from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project, Wish
 from coterie.studio.promise import promised
 from coterie.studio.same_in_code import protect_lines
-from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
+from coterie.studio.vocabulary import ACCURACY, AUDIENCES, GOALS
 from coterie.studio.work.recommending import DIAL
 from coterie.table.demo_population import demo_population, demo_schema
 

@@ -20,8 +20,8 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
 from coterie.studio.auth import COOKIE, StudioHome
-from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
+from coterie.studio.release_plan import ReleasePlan
 from release_world import form, ledger, leftovers, ready_project, spent
 
 PEOPLE = 8_000  # enough for the writing to take its time

@@ -10,8 +10,8 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.signing import make_key
 from coterie.studio.auth import StudioHome
 from coterie.studio.forms import Sent
-from coterie.studio.planning import ReleaseForm, plan_of
 from coterie.studio.project import Project
+from coterie.studio.release_plan import ReleaseForm, plan_of
 from coterie.studio.same_in_code import release_ways
 from release_world import CHOICE, form, ledger, ready_project, spent
 from shown_lines import run_lines

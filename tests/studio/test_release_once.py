@@ -14,8 +14,8 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication import engine_runs
 from coterie.publication.ledger import Ledger
-from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
+from coterie.studio.release_plan import ReleasePlan
 from release_world import CHOICE, World, form, leftovers, spent
 
 

@@ -17,7 +17,7 @@ from coterie.publication import staging as staged_table
 from coterie.publication.ledger import storage
 from coterie.publication.staged_files import StagedFile
 from coterie.studio.auth import StudioHome
-from coterie.studio.planning import ReleasePlan
+from coterie.studio.release_plan import ReleasePlan
 from release_world import CHOICE, World, form, leftovers, ready_project, spent
 
 GIVEN_BACK = "Nothing was published, and nothing is charged"

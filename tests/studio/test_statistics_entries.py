@@ -16,7 +16,7 @@ from test_statistics_bad_inputs import BAD
 from coterie.schema.attributes import Schema
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.entries import entry_of, fields_of
-from coterie.studio.desk.listed import suggested, words
+from coterie.studio.desk.first_specification import suggested, words
 from coterie.studio.forms import Sent
 
 

@@ -17,7 +17,7 @@ from test_statistics_page import PLAIN
 from coterie.publication.ledger import Ledger
 from coterie.schema.attributes import Schema
 from coterie.studio.desk.desk import Desk
-from coterie.studio.desk.paying import planned
+from coterie.studio.desk.release import planned
 from coterie.studio.ledgers import account_of
 from shown_lines import run_lines
 
@@ -35,9 +35,9 @@ def ask(bench: Bench, place: Path, status: int = 200, **changes: Any) -> str:
 
 
 def confirm(bench: Bench, status: int = 200, **changes: str) -> str:
-    paying = planned(Desk(bench.project))
-    assert paying is not None
-    return bench.post("/release/confirm", status, **{"plan": paying.id, "understood": "yes", **changes})
+    order = planned(Desk(bench.project))
+    assert order is not None
+    return bench.post("/release/confirm", status, **{"plan": order.id, "understood": "yes", **changes})
 
 
 def remaining(folder: Path) -> float:

@@ -18,8 +18,8 @@ from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.ledgers import last_account
 from coterie.studio.pages import STATIC
-from coterie.studio.planning import ReleaseForm, plan_of
 from coterie.studio.project import Origin, PastRelease, Project
+from coterie.studio.release_plan import ReleaseForm, plan_of
 from coterie.studio.releases import DrawProgress
 from coterie.studio.work.previews import _DROWNED, look
 from coterie.studio.work.tables import describe, load

@@ -1,7 +1,7 @@
-"""What an attacker still gets: `attacks/` holds one attack per file; this room runs them and says what they found.
+"""What an attacker can still learn: `attacks/` holds one attack per file, and this room runs them and reports the findings.
 
-A release is attacked beside its original (`auditing_release`), a method by what many runs of it give away
-(`auditing_method`). `relation` asks first whether the tables belong together; `audit` has findings and verdict.
+A release is attacked with its original at hand (`auditing_release`), a method by running it many times
+(`auditing_method`). `relation` first tests whether the tables belong together; `audit` holds findings and verdict.
 """
 
 from coterie.auditing.audit import Audit

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.auditing.attacks import Attack, Clock, Subject
-from coterie.auditing.attacks.evidence import MethodEvidence
+from coterie.auditing.attacks.evidence import MethodEvidence, units_of
 from coterie.auditing.audit import Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.auditing_release import audit_release, positive
 from coterie.chain.noise.secure import SecureSampler
@@ -31,7 +31,6 @@ from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.checked import recoded_table
 from coterie.table.demo_population import demo_population, demo_schema
 from coterie.table.reading import as_table
-from coterie.table.units import unit_labels
 
 CONTROL_SHARE = 0.2
 
@@ -162,18 +161,12 @@ def audit_method(
     )
 
 
-def hold_back(table: pa.Table, seed: int, schema: Schema | None = None) -> tuple[pa.Table, pa.Table]:
+def hold_back(table: pa.Table, seed: int, schema: Schema) -> tuple[pa.Table, pa.Table]:
     """Four fifths to release, and a fifth as control group, each in the order of the table; units stay together."""
-    draws = np.random.default_rng(seed)
-    if schema is not None and schema.unit is not None:
-        labels, of_row = unit_labels(table, schema)
-        held = draws.permutation(len(labels))[: max(round(CONTROL_SHARE * len(labels)), 1)]
-        outside = np.isin(of_row, held)
-        return table.filter(pa.array(~outside)), table.filter(pa.array(outside))
-    order = draws.permutation(table.num_rows)
-    split = max(round(CONTROL_SHARE * table.num_rows), 1)
-    others, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
-    return inside, others
+    of_row = units_of(table, schema)
+    mixed = np.random.default_rng(seed).permutation(int(of_row.max()) + 1)
+    outside = np.isin(of_row, mixed[: max(round(CONTROL_SHARE * len(mixed)), 1)])
+    return table.filter(pa.array(~outside)), table.filter(pa.array(outside))
 
 
 def _guarantee(

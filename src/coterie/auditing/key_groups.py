@@ -7,7 +7,7 @@ affordable: a record that is unique by some keys is unique by all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -123,7 +123,7 @@ def unique_by(groups: KeyGroups) -> UniqueBy:
     found = np.zeros(int(unique.sum()), dtype=np.int64)  # smallest set so far, of every unique combination
     score, scores = 0.0, np.zeros(keys)
     subsets: list[SubsetRisk] = []
-    below: dict[tuple[int, ...], Flags] = {}
+    below: dict[tuple[int, ...], Flags] = {(): np.zeros(len(found), dtype=np.bool_)}
     for size in range(1, deepest + 1):
         here: dict[tuple[int, ...], Flags] = {}
         for subset in combinations(range(keys), size):
@@ -132,7 +132,7 @@ def unique_by(groups: KeyGroups) -> UniqueBy:
             alone = shared[unique] == 1
             here[subset] = alone
             minimal = alone.copy()
-            for smaller in _one_less(subset):
+            for smaller in combinations(subset, size - 1):
                 minimal &= ~below[smaller]
             found[minimal & (found == 0)] = size
             worth = float(minimal.sum()) * math.factorial(keys - size)
@@ -147,10 +147,6 @@ def unique_by(groups: KeyGroups) -> UniqueBy:
         name: float(part / score) if score else 0.0 for name, part in zip(groups.keys, scores, strict=True)
     }
     return UniqueBy(by_size, shares, tuple(subsets), deepest)
-
-
-def _one_less(subset: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    return combinations(subset, len(subset) - 1) if len(subset) > 1 else iter(())
 
 
 def _subset(groups: KeyGroups, subset: tuple[int, ...], shared: Floats) -> SubsetRisk:
@@ -169,7 +165,7 @@ def _subset(groups: KeyGroups, subset: tuple[int, ...], shared: Floats) -> Subse
 def individual_risk(sizes: Floats | Whole, population: Floats) -> Floats:
     """Benedetti and Franconi 1998: F given f is negative binomial with p = f / F̂, as in µ-Argus and sdcMicro.
 
-    (p^f / f) · ₂F₁(f, f; f+1; 1−p) = (p / f) · ₂F₁(1, 1; f+1; 1−p), by Euler's transformation, which no large f breaks.
+    (p^f / f) · ₂F₁(f, f; f+1; 1−p) = (p / f) · ₂F₁(1, 1; f+1; 1−p), by Euler's transformation, which is stable for large f.
     For f = 1 this is p/(1−p) · ln(1/p). A group that is all of its population (p = 1) has the risk 1/f.
     """
     from scipy.special import hyp2f1  # here: commands that show no risk start without it
@@ -177,7 +173,7 @@ def individual_risk(sizes: Floats | Whole, population: Floats) -> Floats:
     share = np.minimum(sizes / population, 1.0)
     found = hyp2f1(1.0, 1.0, np.minimum(sizes, _FEW) + 1.0, 1.0 - share)
     many = np.flatnonzero(sizes > _FEW)
-    if len(many):  # scipy's own loses its way there; the 30th term of the series is below 10⁻¹⁸
+    if len(many):  # SciPy's function is inaccurate there; the 30th term of the series is below 10⁻¹⁸
         term = series = np.ones(len(many))
         for place in range(1, 30):
             term = term * (1.0 - share[many]) * place / (sizes[many] + place)
@@ -217,9 +213,8 @@ class KeyRisk:
     highest: float  # an attacker who knows that the person is in the table ("prosecutor")
     mean: float
     population_highest: float  # one who does not know it ("journalist")
-    expected: (
-        float  # re-identifications, were everybody looked up ("marketer"); over the records: the global risk
-    )
+    # Re-identifications if everybody were looked up ("marketer"); divided by the records: the global risk.
+    expected: float
     unique_by: UniqueBy
     without: dict[str, int]  # key → unique records that are left without it
     units: UnitRisk | None = None

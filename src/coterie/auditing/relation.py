@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coterie.auditing.attacks.evidence import Seen
 from coterie.auditing.attacks.finding import ranks_of
+from coterie.auditing.key_groups import KeyGroups
 from coterie.errors import DataError
 from coterie.schema.arrays import Flags, Floats, Whole
 from coterie.schema.attributes import Role, Schema
@@ -40,7 +41,7 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
     codes, people = _row_codes(attributes)
     draws, place = np.random.default_rng(len(codes)), np.arange(len(codes)) < people
     observed = _shared(codes, place)
-    # Dealt out anew, as many rows are shared as by chance: the first deal that reaches what was seen settles it.
+    # Rows dealt out anew share as many as chance does: the first deal that reaches the observed number ends the test.
     if observed and all(_shared(codes, draws.permutation(place)) < observed for _ in range(_DEALS)):
         raise DataError(
             "The control group overlaps the release: more of its rows stand in the original than would by chance.",
@@ -55,18 +56,16 @@ def _shared(codes: Whole, original: Flags) -> int:
 
 def _row_codes(attributes: Sequence[Seen]) -> tuple[Whole, int]:
     """A number per row of original and control group, the same for equal rows; and how many are of the original."""
-    codes = np.zeros(len(attributes[0].original) + len(attributes[0].others), dtype=np.int64)
-    for attribute in attributes:
-        both = np.concatenate([attribute.original, attribute.others])
-        values = np.unique(both, return_inverse=True)[1].astype(np.int64)
-        codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1].astype(np.int64)
-    return codes, len(attributes[0].original)
+    both = [np.concatenate([attribute.original, attribute.others]) for attribute in attributes]
+    codes = [np.unique(values, return_inverse=True)[1].astype(np.int64) for values in both]
+    names = [attribute.name for attribute in attributes]
+    return KeyGroups.of(names, codes).of_record, len(attributes[0].original)
 
 
 # Is the release one of this original? A release of another table resists every attack.
 #
 # Three signs, each with a fixed error rate over all attributes: row i resembles person i (rank correlation); rows that
-# share a value were people with close values (ties, which noise leaves alone); and the columns have alike distributions.
+# share a value were people with close values (ties, which noise leaves alone); and the columns have similar distributions.
 
 _ALIKE = 0.25  # largest gap between two distribution functions that still counts as alike
 

@@ -13,7 +13,8 @@ from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Attribute, AttributeType, Domain, Schema, Search, Source
+from coterie.schema.attributes import Attribute, AttributeType, Domain, Schema, Source
+from coterie.schema.domain import Search
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column, NumericColumn, present
 
@@ -152,7 +153,8 @@ def pay_for_bounds(
     rows_per_unit: int = 1,
 ) -> Paid:
     columns: dict[str, Column] = dict(checked.columns)
-    clipped, uncut, spent = dict(checked.values_clipped), dict(checked.uncut), {}
+    clipped, uncut = dict(checked.values_clipped), dict(checked.uncut)
+    spent: dict[str, Fraction] = {}
     for name, column in checked.columns.items():
         if not isinstance(column, NumericColumn) or column.domain.source is not Source.DP:
             continue
@@ -168,8 +170,6 @@ def pay_for_bounds(
         uncut.setdefault(name, column)
         attribute = column.attribute.model_copy(update={"domain": found})
         columns[name] = replace(column, attribute=attribute, values=values, domain=found)
-    if not spent:
-        return Paid(checked, schema, {}, dict(shares))
     known = {name: columns[name].attribute for name in spent}
     found_schema = schema.model_copy(
         update={"attributes": tuple(known.get(a.name, a) for a in schema.attributes)}

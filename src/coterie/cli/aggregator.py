@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 import time
@@ -21,23 +20,22 @@ from typer import Argument, Option
 from coterie.cli import aggregator_administration as administration
 from coterie.cli.federation_output import AGGREGATOR, StudyName, chosen, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
-from coterie.cli.output import console, print_json, say
-from coterie.errors import OutputError, ParameterError
+from coterie.cli.output import console, print_json, say, say_event
+from coterie.errors import ParameterError
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import board, detail
-from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.states import StudyState
-from coterie.federation.documents.study import KIND
 from coterie.federation.documents.study_file import read_study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
 from coterie.federation.storage import parties, studies
 from coterie.publication.publishing import place
-from coterie.publication.staged_files import stage_file
+from coterie.publication.staged_files import exists_already, stage_file
 from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")
@@ -119,14 +117,14 @@ def serve_command(
             "database": aggregator.database.shown,
             "client_certificates": "demanded" if client_ca else "not asked for",
         }
-        if as_json:
-            print(json.dumps(content), flush=True)
-            return
-        url = escape(aggregator.url)
-        console.print(f"Owners reach the aggregator at [bold]{url}[/] (listening on {taken}).")
-        console.print(f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {url}/")
-        if client_ca:
-            console.print(f"Every caller must show a TLS certificate signed by {escape(str(client_ca))}.")
+        url, shown = escape(aggregator.url), f"signed by {escape(str(client_ca))}"
+        say_event(
+            content,
+            f"Owners reach the aggregator at [bold]{url}[/] (listening on {taken}).",
+            f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {url}/",
+            *([f"Every caller must show a TLS certificate {shown}."] if client_ca else []),
+            as_json=as_json,
+        )
 
     with (
         log_lines(as_json=as_json),
@@ -163,7 +161,7 @@ def invite_command(
             "token": token,
             "expires": stamp(now() + timedelta(hours=valid)),
         }
-        invitation = validated(Invitation, document, "invitation")
+        invitation = validated(Invitation, document)
         with aggregator.database.writing() as connection:
             known = parties.owner_by_name(connection, owner)
             if known is not None and known.left is None:
@@ -197,7 +195,7 @@ def new_command(
             study = read_study(
                 spec, aggregator.keys.public, lambda name: parties.owner_by_name(connection, name)
             )
-            studies.add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
+            studies.add_study(connection, Signed.of(study, aggregator.keys), study)
             studies.move_study(connection, studies.known_study(connection, study.id), StudyState.PUBLISHED)
         content = detail(aggregator, study.id)
     assert content is not None
@@ -292,7 +290,7 @@ def release_command(
     certificate = output.with_name(output.name + ".certificate.json")
     for path in (output, certificate):
         if path.exists() and not force:
-            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+            raise exists_already(path)
     with closing(Aggregator.open(folder, database)) as aggregator:
         name = _found(aggregator, study)["study"]["id"]
         end = time.monotonic() + wait

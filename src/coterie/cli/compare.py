@@ -19,7 +19,6 @@ from coterie.cli.output import PLAIN, bar, console, errors, listed, note, print_
 from coterie.comparison.grid import left_out
 from coterie.comparison.recommendation import PURPOSES
 from coterie.errors import ParameterError
-from coterie.methods.guarantee import beside_in_words
 from coterie.report.ranking import Best, best_cells, key_to_errors, ranking_measures
 from coterie.schema.exact import number
 
@@ -125,20 +124,7 @@ def compare_command(
                     for point in said.attacked
                 ],
                 "skipped": [entry.to_json() for entry in found.skipped],
-                "best": [
-                    {
-                        "epsilon": entry.cell.key[2],
-                        "method": entry.cell.method,
-                        "k": entry.cell.k,
-                        "error": entry.error,
-                        "measure": entry.measure,
-                        "status": entry.guarantee.status.value,
-                        "label": entry.guarantee.label,
-                        "beside": beside_in_words(entry.guarantee.beside),
-                        "warnings": list(entry.warnings),
-                    }
-                    for entry in best
-                ],
+                "best": [entry.to_dict() for entry in best],
             }
         )
         return

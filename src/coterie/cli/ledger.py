@@ -102,7 +102,7 @@ def init_command(
     terms = balance.terms
     with_delta = f" at delta {as_text(terms.delta)}" if terms.delta is not None else ""
     say(
-        {"ledger": str(ledger), **figures(balance)},
+        {"ledger": str(ledger), **balance.to_dict()},
         f"Population [bold]{escape(population)}[/] may spend epsilon {as_text(terms.lifetime)}{with_delta} in its lifetime "
         f"({escape(str(terms))}). Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}.",
         as_json=as_json,
@@ -142,7 +142,7 @@ def policy_command(
     accepts = "takes releases without a proof, outside the account"
     does = "takes no release without a proof" if refuse_unproved else accepts
     told = f"Population [bold]{escape(population)}[/] {does}."
-    say({"ledger": str(ledger), **figures(balance)}, told, as_json=as_json)
+    say({"ledger": str(ledger), **balance.to_dict()}, told, as_json=as_json)
 
 
 @app.command("show")
@@ -206,8 +206,7 @@ def account_table(balance: Balance) -> Table:
     numbers = (terms.lifetime, balance.spent, balance.held, balance.remaining)
     rows = [(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")]
     limit, left = terms.individual_lifetime, balance.individual_remaining
-    alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
-    if limit not in (None, terms.lifetime) or alone:
+    if limit not in (None, terms.lifetime) or balance.individual_differs:
         used = map(brief, (balance.individual_spent, balance.individual_held))
         most, rest = "no limit" if limit is None else brief(limit), "" if left is None else brief(left)
         rows.append(("individual DP, with the above", most, *used, rest))
@@ -285,32 +284,11 @@ def _cost(loss: Loss, terms: Terms) -> str:
     return f"{stated} → {counted.amount(brief).removeprefix('ε ') if pure else counted.amount(brief)}{model}"
 
 
-def figures(balance: Balance) -> dict[str, Any]:
-    """One account, exactly."""
-    terms = balance.terms
-    limit, left = terms.individual_lifetime, balance.individual_remaining
-    return {
-        "population": terms.population,
-        "relation": terms.relation,
-        "unit": terms.unit,
-        "rows_per_unit": terms.rows_per_unit,
-        "delta": None if terms.delta is None else as_text(terms.delta),
-        **{name: as_text(getattr(balance, name)) for name in ("lifetime", "spent", "held", "remaining")},
-        "individual": {
-            "lifetime": None if limit is None else as_text(limit),
-            "spent": as_text(balance.individual_spent),
-            "held": as_text(balance.individual_held),
-            "remaining": None if left is None else as_text(left),
-        },
-        "refuse_unproved": balance.refuses_unproved,
-    }
-
-
 def accounts(book: Book, population: str) -> list[dict[str, Any]]:
     """Every account of a population, each with all releases as it counts them."""
     entries = book.releases(population)
     return [
-        {**figures(balance), "releases": [_release(entry, balance.terms) for entry in entries]}
+        {**balance.to_dict(), "releases": [_release(entry, balance.terms) for entry in entries]}
         for balance in book.balances(population)
     ]
 

@@ -63,6 +63,15 @@ def say(content: Any, *lines: RenderableType, as_json: bool) -> None:
             console.print(line)
 
 
+def say_event(content: Any, *lines: str, as_json: bool) -> None:
+    """The same while a service runs: one line of JSON per event."""
+    if as_json:
+        print(json.dumps(content), flush=True)
+    else:
+        for line in lines:
+            console.print(line, soft_wrap=True)
+
+
 def print_error(
     error: CoterieError, *, as_json: bool, exit_code: int | None = None, name: str | None = None
 ) -> None:

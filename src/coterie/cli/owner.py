@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -16,13 +15,13 @@ from coterie.cli import owner_identity as identity
 from coterie.cli.federation_output import OWNER, StudyName, chosen, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.options import AsJson, Query, SourceTable
-from coterie.cli.output import console, errors, print_json, say
-from coterie.federation.documents.answers import Enrolment, Invitation
+from coterie.cli.output import console, errors, print_json, say, say_event
+from coterie.federation.documents.messages import Enrolment, Invitation
 from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.agent import Agent
+from coterie.federation.owner.approval import note_approval, note_refusal, shown_study
 from coterie.federation.owner.approval_page import approval_page
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
 from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
 from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import fingerprint, peer_fingerprint
@@ -234,16 +233,14 @@ def run_command(
     """
     opened = OwnerHome.open(home)
 
-    def say(event: str, study: str | None, text: str) -> None:
-        if as_json:
-            print(json.dumps({"event": event, "study": study, "text": text}), flush=True)
-        else:
-            line = " ".join(text.split())  # whatever the aggregator wrote: one line per event
-            console.print(f"{escape(event):12} {study[:12] if study else '':12}  {escape(line)}")
+    def told(event: str, study: str | None, text: str) -> None:
+        line = " ".join(text.split())  # whatever the aggregator wrote: one line per event
+        shown = f"{escape(event):12} {study[:12] if study else '':12}  {escape(line)}"
+        say_event({"event": event, "study": study, "text": text}, shown, as_json=as_json)
 
     with identity.acting(opened, ca_bundle) as client:
         try:
-            Agent(opened, client, say, unattended=unattended).run(once=once, until_done=until_done)
+            Agent(opened, client, told, unattended=unattended).run(once=once, until_done=until_done)
         except KeyboardInterrupt:
             errors.print("Stopped. Nothing is lost; run it again to go on.")
 
@@ -260,17 +257,13 @@ def page_command(
     """
     opened = OwnerHome.open(home)
 
-    def said(study: str, decision: str) -> None:
-        if as_json:
-            print(json.dumps({"event": "decided", "study": study, "decision": decision}), flush=True)
-        else:
-            console.print(f"You said: {decision} {study[:12]}. `coterie owner run` tells the aggregator.")
+    def decided(study: str, decision: str) -> None:
+        line = f"You said: {decision} {study[:12]}. `coterie owner run` tells the aggregator."
+        say_event({"event": "decided", "study": study, "decision": decision}, line, as_json=as_json)
 
-    with approval_page(opened, port, said) as (server, address):
-        if as_json:
-            print(json.dumps({"event": "listening", "address": address, "owner": opened.owner}), flush=True)
-        else:
-            print(f"Open {address}", flush=True)
+    with approval_page(opened, port, decided) as (server, address):
+        content = {"event": "listening", "address": address, "owner": opened.owner}
+        say_event(content, f"Open {escape(address)}", as_json=as_json)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
 

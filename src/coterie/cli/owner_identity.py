@@ -19,7 +19,7 @@ from coterie.federation.owner.client import Client, rotate_keys
 from coterie.federation.owner.contribution import give_back, held_studies
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import own_fingerprint, pin_peer
-from coterie.federation.owner.witness import recover
+from coterie.federation.owner.rollback import recover
 from coterie.federation.secrets.keys import peer_fingerprint
 
 HomeFolder = Annotated[

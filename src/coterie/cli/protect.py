@@ -181,7 +181,7 @@ def _bars(*, quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
 
 
 def _go_on(written: coterie.Written, data: str, output: str, schema: Path) -> None:
-    """Before anybody publishes it."""
+    """Say what to do before the release is published."""
     promise = written.certificate.guarantee
     if promise.status == "proved" and promise.model == DP:
         next_steps(data, output, schema, "Before you publish it:")

@@ -69,7 +69,7 @@ def recommend_command(
 
 
 def _questions(given: dict[str, Any]) -> dict[str, Any]:
-    """What was not said, and what nobody can see in the table."""
+    """Ask for what was not given and cannot be seen in the table."""
     answers: dict[str, Any] = {}
     if given["purpose"] is None:
         for name, (_, meaning) in PURPOSES.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.output import console
+from coterie.cli.output import say_event
 
 
 def studio_command(
@@ -41,12 +40,9 @@ def studio_command(
     """
 
     def tell(opened: str) -> None:
-        if as_json:
-            print(json.dumps({"address": opened}), flush=True)
-        else:
-            console.print("Coterie Studio is open at", soft_wrap=True)
-            console.print(f"  {escape(opened)}", soft_wrap=True)
-            console.print("[dim]The address is good for one visit. Ctrl-C stops the studio.[/]")
+        once = "[dim]The address is good for one visit. Ctrl-C stops the studio.[/]"
+        lines = ("Coterie Studio is open at", f"  {escape(opened)}", once)
+        say_event({"address": opened}, *lines, as_json=as_json)
         if browser:
             webbrowser.open(opened)
 

@@ -1,7 +1,7 @@
 """Cells that are drawn release by release, as `protect` draws them, and measured as `evaluate` measures them.
 
-So are methods that model the whole table, which share nothing between runs, and all cells where the choices are ranked by a
-purpose: what relations or models are left shows on whole rows only.
+This is done for methods that model the whole table, which share nothing between runs. It is done for all cells where choices
+are ranked by a purpose: how well relations or models survive can only be measured on whole rows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run_releases(
 
 
 def with_purpose(table: pa.Table, schema: Schema, block: Block, trials: Trials, purpose: Measure) -> Block:
-    """The same cells, and what each is worth for the purpose."""
+    """The same cells, with the measure of the purpose."""
     found = [_measured(table, schema, cell, trials, [purpose])[purpose.name] for cell in block.cells]
     return Block(block.cells, {**block.values, purpose.name: np.concatenate(found)})
 
@@ -83,7 +83,7 @@ def _measured(
 
 
 def _by_column(measure: Measure, result: MeasureResult, names: Sequence[str]) -> list[float]:
-    """One number per attribute. A measure of whole rows has one, less what as many rows of the original would cost."""
+    """One number per attribute. A measure of whole rows has one, minus what sampling as many original rows costs."""
     if measure.attribute is not None:
         return [result.attributes.get(name, np.nan) for name in names]
     value = np.nan if result.value is None else result.value - result.details.get("by_sampling", 0.0)

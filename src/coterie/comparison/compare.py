@@ -128,10 +128,8 @@ def compare(
     schema = as_schema(schema)
     rows, sample, name = as_table(data, schema, table=table, query=query), None, _called(data, table)
     if isinstance(tune_on, str) and tune_on == SYNTHETIC:
-        rows, sample = (
-            _synthetic(schema, rows, seed, target),
-            "a synthetic table drawn from the public bounds",
-        )
+        rows = _synthetic(schema, rows, seed, target)
+        sample = "a synthetic table drawn from the public bounds"
         schema = sample_schema(schema) if schema.unit is None else trial_schema(schema)
     elif tune_on is not None:
         rows, sample = as_table(tune_on, schema), _called(tune_on)

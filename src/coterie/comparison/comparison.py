@@ -15,7 +15,7 @@ from coterie._version import __version__
 from coterie.comparison.by_release import run_releases, with_purpose, with_unit
 from coterie.comparison.engine import Block, Trials, run_cells
 from coterie.comparison.grid import Cell, Grid, Skipped
-from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
+from coterie.comparison.paid_bounds import affordable, run_paid_cells
 from coterie.comparison.results import Checkpoint, Results, gather, open_checkpoint
 from coterie.comparison.shared_work import SortedTable
 from coterie.errors import ParameterError, counted
@@ -208,7 +208,7 @@ def _check_bins(checked: Checked, measures: Sequence[Measure], settings: Setting
 
 
 def _meaning(column: Column) -> str | None:
-    """A taxonomy is a file of its own: what it says of the labels decides every cell, its name does not."""
+    """A digest of what a taxonomy says of the labels: that decides every cell, and its file name does not."""
     if isinstance(column, NumericColumn):
         return None
     content = (
@@ -228,7 +228,7 @@ def _work(
 ) -> Iterator[Block]:
     modelled = [cell for cell in cells if get_method(cell.method).whole_table is not None]
     if grouped := [cell for cell in cells if cell not in modelled]:
-        if pays_for_bounds(schema):
+        if schema.searched:
             blocks = run_paid_cells(checked, original, schema, grouped, trials)
         else:
             blocks = run_cells(SortedTable(checked.columns, original), grouped, trials)

@@ -125,13 +125,13 @@ class Section:
         columns = [self.table.columns[name] for name in names]
         lines = [list(self.table.columns).index(name) for name in names]
         found, grouping = [self.find(column) for column in columns], self.cells[0][1].grouping
-        grouped = {
-            name: [
-                Grouped.of(column, method.mechanism(column), clustering, self.k)
+        grouped = {}
+        for name, method in {cell.method: method for cell, method, _ in self.cells}.items():
+            mechanism = method.mechanism(columns[0])  # the columns of a batch are of one kind
+            grouped[name] = [
+                Grouped.of(column, mechanism, clustering, self.k)
                 for column, clustering in zip(columns, found, strict=True)
             ]
-            for name, method in {cell.method: method for cell, method, _ in self.cells}.items()
-        }
         if self.synthetic:
             # The ranks of an attribute are always 0 … n-1 in some order, which measures without linkage do not see: so the
             # dependence between attributes is never drawn.

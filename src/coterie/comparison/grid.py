@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from coterie.errors import ParameterError
 from coterie.methods import LISTED, all_methods, get_method
-from coterie.registry import look_up
+from coterie.registry import unknown
 from coterie.schema.exact import Number, as_text, parse_epsilon
 
 MOST_LINES = 12  # of choices that were left out
@@ -103,7 +103,10 @@ def make_grid(
     methods: Sequence[str], epsilons: Iterable[Number], ks: Iterable[int], runs: int = 10, seed: int = 0
 ) -> Grid:
     """Check what the user wrote; repeated entries count once."""
-    names = tuple(dict.fromkeys(look_up("method", name, all_methods(), LISTED).name for name in methods))
+    for name in methods:
+        if not isinstance(name, str):  # grids are stored by the names of their methods
+            raise unknown("method", name, all_methods(), LISTED)
+    names = tuple(dict.fromkeys(get_method(name).name for name in methods))
     if not names:
         raise ParameterError(
             "No method was named.", "Give some, for example dp-synthetic, laplace and dp-ir."

@@ -1,7 +1,7 @@
 """Invented people with a schema's columns: for trials that disclose nothing, because no value of a table is looked at.
 
-Unlike in `synthetic_sample`, attributes go together, have gaps where the schema allows gaps, and people live in households
-where it names a unit: what a method does with relations, gaps and units shows on them.
+Unlike rows of `synthetic_sample`, they have correlated attributes, gaps where the schema allows gaps, and households where
+it names a unit. Trials on them show how a method treats relations, gaps and units.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, S
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.unit import Above, PrivacyUnit
 
-_MOST_THEMES, _OF_A_THEME = (
-    3,
-    3,
-)  # attributes of one theme go together closely (r about 0.6), others loosely (about 0.1)
+# Attributes of one theme are correlated by about 0.6, others by about 0.1.
+_MOST_THEMES, _OF_A_THEME = 3, 3
 _OWN, _COMMON = 0.75, 0.3
 _HOUSEHOLD = 0.35  # how much members of a unit, and its size, have in common
 _GAPS = 0.1
@@ -72,7 +70,7 @@ def _labels(attribute: Attribute, folder: Path) -> tuple[str, ...]:
 
 
 def trial_schema(schema: Schema) -> Schema:
-    """What of a schema matters to a trial: what is measured, and the unit.
+    """The part of a schema that matters to a trial: what is measured, and the unit.
 
     Rules and public totals cost nothing, so they are left out, and with them what need not be measured.
     """

@@ -20,7 +20,7 @@ from coterie.comparison.shared_work import SortedTable, of_run
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.schema.arrays import Floats
-from coterie.schema.attributes import Schema, Source
+from coterie.schema.attributes import Schema
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column
 
@@ -28,13 +28,9 @@ Columns = Mapping[str, Column]
 Values = dict[str, Floats]  # by measure: cell, run, attribute
 
 
-def pays_for_bounds(schema: Schema) -> bool:
-    return any(a.domain is not None and a.domain.source is Source.DP for a in schema.protected)
-
-
 def affordable(checked: Checked, schema: Schema, cells: Sequence[Cell]) -> tuple[list[Cell], list[Skipped]]:
     """The cells whose ε buys bounds, and why the others' does not. Public numbers decide: n, the candidates and ε."""
-    if not pays_for_bounds(schema):
+    if not schema.searched:
         return list(cells), []
     share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
     refused: dict[int, ParameterError | None] = {}  # by shares: many cells have the same

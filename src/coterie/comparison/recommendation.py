@@ -135,9 +135,8 @@ def recommend(
         trial = trial.with_at_most(min(units, key=units.__getitem__))
     rows_only = purpose != "distributions"
     tried, avoid = _tried(trial, accepted, budget, known, rows_only=rows_only, pure=pure)
-    if all(
-        math.isinf(choice.error) for choice in tried
-    ):  # the invented people show nothing of the kind to lose
+    if all(math.isinf(choice.error) for choice in tried):
+        # The invented people have nothing of the kind that a release could lose.
         trial = replace(trial, measure=_FEWER[0])
         tried, avoid = _tried(trial, accepted, budget, known, rows_only=rows_only, pure=pure)
     best = _best(tried)
@@ -166,7 +165,7 @@ def recommend(
 
 
 def measure_of(purpose: str, schema: Schema) -> Measure:
-    """What tells how much a release is worth for it."""
+    """The measure by which releases are ranked for a purpose."""
     width = len(trial_schema(schema).protected)
     if width == 1 or (purpose == "rows" and width == 2):
         return get_measure(_FEWER[width - 1])
@@ -254,12 +253,12 @@ def _delta(records: int) -> str:
 
 
 def _rank(choice: RecommendedRelease) -> float:
-    """Whatever rows are for, their distributions must be right, too: among the useless the least useless comes first."""
+    """The error for the purpose plus that of the distributions, which must be right whatever the rows are for."""
     return choice.error + choice.accuracy.one_way
 
 
 def _best(tried: Sequence[RecommendedRelease]) -> RecommendedRelease:
-    """The least error among pure promises. One with a δ is weaker: only where it saves a word, or a fifth of the error."""
+    """The least error among pure promises. One with a δ is weaker: it must gain a word, or a fifth of the error."""
     pure = min([choice for choice in tried if choice.delta is None] or tried, key=_rank)
     weaker = min(tried, key=_rank)
     saves = weaker.words != pure.words or weaker.error <= _SAVED * pure.error
@@ -335,31 +334,26 @@ def _command(
     words = ["coterie", "protect", str(data) if isinstance(data, str | Path) else "data.csv"]
     words += ["--schema", str(schema) if isinstance(schema, str | Path) else "schema.yaml"]
     words += ["--method", best.method]
-    if get_method(best.method).adds_noise:
-        words += ["--epsilon", best.epsilon]
-    options = {
-        "--delta": best.delta,
-        "--k": best.k,
-        "--target": target if get_method(best.method).whole_table is not None else None,
-        "--table": table,
-        "--query": query,
-    }
-    for name, value in options.items():
-        words += [] if value is None else [name, str(value)]
+    for name, value in {**_options(best, target), "table": table, "query": query}.items():
+        words += [] if value is None else [f"--{name}", str(value)]
     return shlex.join([*words, "--output", "out.csv"])
 
 
 def _python(best: RecommendedRelease, target: str | None) -> str:
+    told = "".join(
+        f", {name}={value if name == 'k' else repr(value).replace(chr(39), chr(34))}"
+        for name, value in _options(best, target).items()
+        if value is not None
+    )
+    return f'coterie.publish(table, schema, "out.csv", method="{best.method}"{told})'
+
+
+def _options(best: RecommendedRelease, target: str | None) -> dict[str, str | int | None]:
+    """What the method is to be called with."""
     method = get_method(best.method)
-    given = {
+    return {
         "epsilon": best.epsilon if method.adds_noise else None,
         "delta": best.delta,
         "k": best.k,
         "target": target if method.whole_table is not None else None,
     }
-    told = "".join(
-        f", {name}={value if name == 'k' else repr(value).replace(chr(39), chr(34))}"
-        for name, value in given.items()
-        if value is not None
-    )
-    return f'coterie.publish(table, schema, "out.csv", method="{best.method}"{told})'

@@ -16,15 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coterie.chain.noise.secure import SecureSampler
 from coterie.comparison.engine import Block
 from coterie.comparison.grid import Cell
 from coterie.errors import OutputError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
-from coterie.methods.guarantee import Guarantee, settle
-from coterie.promise.posterior import release_warnings
-from coterie.promise.terms import Budget, facts_of
+from coterie.methods.guarantee import Guarantee
+from coterie.promise.terms import Budget, forecast, forecast_warnings
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.table.hidden_files import write_whole
@@ -60,13 +58,13 @@ class Results:
         return dict(zip(self.cells, self.of_table(measure).mean(axis=1).tolist(), strict=True))
 
     def by_run(self) -> pa.Table:
-        """One row a (cell, run): the measures of the whole table."""
+        """One row per cell and run: the measures of the whole table."""
         keys = _keys(self.cells, self.runs, 1)
         values = {name: pa.array(self.of_table(name).ravel(), from_pandas=True) for name in self.values}
         return pa.table({**keys, **values})
 
     def by_attribute(self) -> pa.Table:
-        """One row a (cell, run, attribute), of the measures that look at attributes."""
+        """One row per cell, run and attribute, of the measures that look at attributes."""
         return self._stored([name for name in self.values if get_measure(name).attribute is not None])
 
     def _stored(self, measures: Iterable[str]) -> pa.Table:
@@ -131,21 +129,16 @@ def table_to_blocks(
 # What each cell of a comparison would promise as a real release: the label to print beside its figures.
 
 
-def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
+def cell_warnings(cell: Cell, schema: Schema, records: int, guarantee: Guarantee) -> tuple[str, ...]:
     """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
-    method, budget = get_method(cell.method), Budget.of(cell.epsilon, schema, get_method(cell.method))
-    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
-    cost = method.cost(cell.epsilon, len(schema.protected))
-    return release_warnings(
-        method, cost, budget.shares, labelled, records, cell.k, promise(cell, schema, records)
-    )
+    method = get_method(cell.method)
+    budget = Budget.of(cell.epsilon, schema, method)
+    return forecast_warnings(schema, method, budget, records, cell.k, guarantee)
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
     """The guarantee of `protect` with these choices and secure noise. (A comparison itself draws seeded noise.)"""
-    method = get_method(cell.method)
-    facts = facts_of(schema, method, cell.epsilon, records, cell.k, SecureSampler(), shuffled=False)
-    return settle(method.promise, facts)
+    return forecast(schema, get_method(cell.method), cell.epsilon, cell.k, records=records)
 
 
 # Finished cells on disk, so that an interrupted comparison goes on where it stopped.

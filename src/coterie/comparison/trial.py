@@ -16,7 +16,7 @@ from coterie.errors import ParameterError
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Settings
 from coterie.evaluation.pair import Pair, bring_together
-from coterie.evaluation.tables import cells_of, combinations_of
+from coterie.evaluation.tables import TableCells, cell_shares, cells_of, combinations_of
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.posterior import DP, likely_loss, most_sure, odds_in_words, share_in_words
@@ -29,7 +29,7 @@ from coterie.schema.frame_kind import to_kind
 
 NOTHING_TO_LOSE = "none to speak of, so none to lose"
 MOST_INVENTED = 20_000  # more records only make the figures better
-_RUNS, _SEVERAL = 2, 12  # of so many columns one run tells as much: figures are means over columns
+_RUNS, _SEVERAL = 2, 12  # with so many columns one run is enough: figures are means over columns
 _MOST_COLUMNS = 40  # of more, some are tried, at their part of the budget
 _OF_TYPICAL = (0.5, 1.0, 1.5, 2.0, 3.0)  # candidates for at_most, in typical sizes
 _BINS, _MOST_LABELS, _MOST_PAIRS = 8, 20, 200
@@ -190,7 +190,7 @@ class Trial:
         return value, NOTHING_TO_LOSE if math.isinf(value) else get_measure(measure).word(value, luck)
 
     def figures(self, pairs: Sequence[Pair], measure: str) -> tuple[float, float]:
-        """The mean over the runs, and how much of it is only luck."""
+        """The mean over the runs, and how much of it sampling alone explains."""
         known, settings = get_measure(measure), Settings(target=self.target)
         results = [known.compute(pair, settings) for pair in pairs]
         value = float(np.mean([math.inf if found.value is None else found.value for found in results]))
@@ -248,7 +248,7 @@ class Trial:
 
 
 def _some_columns(schema: Schema, target: str | None) -> Schema:
-    """Evenly spaced ones of a wide table: what a column is worth follows from the part of the budget that it gets."""
+    """Evenly spaced columns of a wide table: the error of a column depends on its part of the budget."""
     names = [attribute.name for attribute in schema.protected]
     if len(names) <= _MOST_COLUMNS:
         return schema
@@ -260,7 +260,7 @@ def _some_columns(schema: Schema, target: str | None) -> Schema:
 
 
 def _part(epsilon: Fraction, delta: str | None, share: Fraction) -> Fraction:
-    """The ε at which so many columns get what they would get among all: of ε itself, with a δ of ρ."""
+    """The ε at which the tried columns get what they would get among all: pro rata in ε, or with a δ in ρ."""
     if delta is None or share == 1:
         return epsilon * share
     tail = math.log(1 / Fraction(delta))  # ε = ρ + 2√(ρ·tail)
@@ -269,30 +269,28 @@ def _part(epsilon: Fraction, delta: str | None, share: Fraction) -> Fraction:
 
 
 def _points(pair: Pair) -> tuple[float, float, float]:
-    """How far shares, cells and averages are off: the ninth of ten. In points, and in percent of a range."""
+    """How far shares, cells and averages are off: 90 % quantiles, in points and in percent of a range."""
     cells = {
         name: cells_of(column, pair.released[name], _BINS, _MOST_LABELS)
         for name, column in pair.original.items()
     }
-    single = [_apart(part.before, part.after, part.size) for part in cells.values()]
-    double = []
-    for names in combinations_of(list(cells), 2, _MOST_PAIRS, 0) if len(cells) > 1 else ():
-        one, other = (cells[name] for name in names)
-        codes = one.before * other.size + other.before, one.after * other.size + other.after
-        double.append(_apart(*codes, one.size * other.size))
+    single = [_apart([part]) for part in cells.values()]
+    pairs = combinations_of(list(cells), 2, _MOST_PAIRS, 0) if len(cells) > 1 else ()
+    double = [_apart([cells[name] for name in names]) for names in pairs]
     means = []
     for name in pair.numeric:
         domain, sides = pair.domain(name), (pair.before(name), pair.after(name))
         if domain.upper > domain.lower and not any(np.isnan(values).all() for values in sides):
             before, after = map(np.nanmean, sides)
             means.append(np.array([100 * abs(after - before) / (domain.upper - domain.lower)]))
-    return _ninth(single), _ninth(double), _ninth(means)
+    return _ninety_percent(single), _ninety_percent(double), _ninety_percent(means)
 
 
-def _ninth(found: Sequence[Floats]) -> float:
+def _ninety_percent(found: Sequence[Floats]) -> float:
     return float(np.quantile(np.concatenate(found), 0.9)) if found else 0.0
 
 
-def _apart(before: Any, after: Any, size: int) -> Floats:
-    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (before, after)]
-    return np.asarray(100 * np.abs(shares[0] - shares[1])[(shares[0] + shares[1]) > 0])
+def _apart(parts: Sequence[TableCells]) -> Floats:
+    """By how many points the shares of the cells are off, of those that are not empty."""
+    before, after = cell_shares(parts)
+    return np.asarray(100 * np.abs(before - after)[(before + after) > 0])

@@ -35,7 +35,7 @@ def _split_ties(
     bucket: NDArray[np.uint16],
     count: Whole,
 ) -> None:
-    """Of splitters with a record's own key, only those count whose record number is not above its own."""
+    """Break ties between a record and the splitters of its key by record number."""
     for i in range(len(keys)):
         b = bucket[i]
         if b == 0 or split_keys[b - 1] != keys[i]:
@@ -62,7 +62,7 @@ def _in_order_of_buckets(bucket: NDArray[np.uint16], place: Whole, order: Codes)
 
 
 def smallest(keys: Floats, count: int) -> Codes:
-    """The places of the `count` smallest by (key, place), rising by place; all where there are not so many."""
+    """The places of the `count` smallest records by (key, place), in rising order; all places if there are fewer."""
     if not 0 < count < len(keys):
         return np.arange(min(count, len(keys)), dtype=np.int32)
     largest = np.partition(keys, count - 1)[count - 1]
@@ -72,7 +72,7 @@ def smallest(keys: Floats, count: int) -> Codes:
 
 
 def by_bucket(bucket: NDArray[np.uint16], count: Whole) -> Codes:
-    """The records bucket by bucket, each in record order."""
+    """Order the records by bucket, and inside each bucket by record number."""
     order = np.empty(len(bucket), dtype=np.int32)
     _in_order_of_buckets(for_reading(bucket), np.cumsum(count) - count, order)
     return order
@@ -146,11 +146,11 @@ class BucketRanking:
 
     @property
     def most_in_next(self) -> int:
-        """Of the records that complete a cluster. The last one takes the remainder."""
+        """How many records of the next bucket a cluster may need. The last cluster takes the remainder."""
         return self.k - 1 + self.records % self.k
 
     def parts(self, fields: Fields, first: int, splitters: Splitters) -> list[BucketPart]:
-        """Consecutive records, of which the first has that number, cut into buckets."""
+        """Cut consecutive records, the first of which has the number `first`, into buckets."""
         keys = self.key(fields)
         bucket, count = splitters.choose(keys, first)
         order = by_bucket(bucket, count)
@@ -165,7 +165,7 @@ class BucketRanking:
         return parts
 
     def settle(self, parts: Sequence[BucketPart], work: Work) -> list[Settled]:
-        """One bucket, of which all parts have come in record order."""
+        """Release one bucket, given all its parts in record order."""
         fields = tuple(map(np.concatenate, zip(*(part.fields for part in parts), strict=True)))
         count, low = len(fields[0]), sum(part.below for part in parts)
         high, clusters = low + count, self.records // self.k
@@ -229,7 +229,7 @@ class BucketRanking:
     def _enter(
         self, first: int, labels: Codes, fields: Fields, at: Whole, work: Work, values: Fields
     ) -> None:
-        """What `work` makes of some whole clusters, into `values`."""
+        """Write what `work` makes of some whole clusters into `values`."""
         clustering = Clustering(
             labels, equal_cut(len(labels), self.k), ClusterShape.ranked(self.records, self.k)
         )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from coterie.chain.synthesis.enforcement import RowRules
 from coterie.engines.internal_figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
 from coterie.engines.whole_table import (
     Synthesised,
-    check_options,
     check_room,
     known_records,
     measurements_of,
@@ -34,7 +34,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.arrays import Floats
-from coterie.schema.attributes import AttributeType, Schema, Source
+from coterie.schema.attributes import AttributeType, Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
 from coterie.table.checked import Checked, as_arrow, check
@@ -60,7 +60,7 @@ class MemoryRelease(Promise):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Over the canonical form of the table; a file that is written gets one over its bytes (`certify`)."""
+        """The certificate over the canonical form of the table. `certify` makes one over the bytes of a file."""
         return self.certify(Digest(over="canonical table", value=table_digest(self.table)))
 
     @property
@@ -111,20 +111,28 @@ def protect_table(
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
     budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
-    check_room(recipe, schema, rows)
+    recipe.check_rows(schema, rows, target)
+    if rows is not None:
+        check_room(recipe, schema, rows)
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
     table, restore = to_arrow(data, schema)
-    table = bounded_units(table, schema, sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit"))
+    if schema.unit is not None:
+        key = sampler.uniform_words(KEY_WORDS, "coterie: rows kept of each unit")
+        table = bounded_units(table, schema, key)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
-    records = known_records(checked.records, budget, sampler, rows)
+    records = checked.records
+    if schema.unit is not None:
+        records = known_records(records, budget, sampler, rows)
     k = recipe.check_k(k, records, budget.mean)
     rules = RowRules.of(schema, checked.columns) if recipe.whole_table is not None else None
-    noisy = None if schema.unit is None else records
-    paid = pay_for_bounds(checked, schema, budget.shares, sampler, noisy, budget.rows_per_unit)
-    checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
-    del paid
+    spent: dict[str, Fraction] = {}
+    if schema.searched:
+        noisy = None if schema.unit is None else records
+        paid = pay_for_bounds(checked, schema, budget.shares, sampler, noisy, budget.rows_per_unit)
+        checked, schema, spent = paid.checked, paid.schema, paid.spent
+        budget = replace(budget, shares=paid.left)
+        del paid
     margins = raking.margins_of(schema, checked.columns) if schema.totals is not None else []
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
@@ -200,7 +208,7 @@ def _by_column(
     forget: bool,
     progress: Progress | None,
 ) -> dict[str, tuple[Any, pa.Array]]:
-    """Values (None once forgotten) and the released array of each attribute: grouped, made noisy, put on rows."""
+    """Group each attribute, add noise and attach it to rows. Returns its values (None if forgotten) and released array."""
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
     forget = forget and not recipe.lists  # which are as long as their columns
@@ -234,7 +242,7 @@ def _by_column(
 def _put_in_order(
     order: pa.Array, arrays: dict[str, tuple[pa.Array, pa.Field]], kept: dict[str, pa.ChunkedArray]
 ) -> None:
-    """Column by column in place, so that the memory of one serves the next."""
+    """Reorder one column after the other, so that each reuses the memory of the one before."""
 
     def move(name: str) -> None:
         if name in kept:
@@ -272,11 +280,10 @@ def repeated(
     shuffle: bool = False,
     clip: bool = True,
 ) -> Callable[[int], pa.Table]:
-    """For a seed, the table that protect_table() releases with it, to the last bit."""
+    """A function that gives, for a seed, the table that protect_table() releases with it, to the last bit."""
     checked, recipe = check(table, schema), get_method(method)
     checked = checked if clip else _uncut(checked)
-    numbers = [column for column in checked.columns.values() if isinstance(column, NumericColumn)]
-    if recipe.whole_table is not None or any(column.domain.source is Source.DP for column in numbers):
+    if recipe.whole_table is not None or schema.searched:
         # Private bounds are drawn first, or noise decides what is read next: there is nothing to do once.
         options: dict[str, Any] = {
             "method": method,

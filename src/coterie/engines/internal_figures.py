@@ -156,7 +156,7 @@ def _attribute(
 
 
 def _as_many(ordered: NDArray[Any], count: int) -> NDArray[Any]:
-    """`count` values at even places of an ordered column: synthetic rows may be more or fewer than the records."""
+    """Take `count` values at even distances from an ordered column: synthetic rows may be more or fewer than records."""
     if len(ordered) == count:
         return ordered
     return np.asarray(ordered[(np.arange(count) * 2 + 1) * len(ordered) // (2 * count)])

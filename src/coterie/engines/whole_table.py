@@ -24,10 +24,9 @@ from coterie.errors import ParameterError
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Whole
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Schema
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
-MOST_ROWS = 10**10  # that can be asked for, in any engine
 _UNSURE = (
     10**6
 )  # standard deviation of the noise on a private number of rows, at most: as many rows would be drawn
@@ -62,40 +61,6 @@ def measurements_of(found: Measured | None, method: str) -> pa.Table:
     return found.measurements
 
 
-def check_options(method: Method, schema: Schema, rows: int | None, target: str | None) -> None:
-    """What only a method that models the whole table can do, before anything is read."""
-    if method.whole_table is None:
-        if rows is not None or target is not None:
-            raise ParameterError(
-                f"Method '{method.name}' releases one row per record, and knows no target.",
-                "Leave out rows and target, or choose a method that models the whole table, such as dp-synthetic.",
-            )
-        return
-    if rows is not None:
-        if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 1:
-            raise ParameterError(
-                "The number of rows is not a whole number from 1 up.", "Give for example 1000."
-            )
-        if rows > MOST_ROWS:
-            raise ParameterError(
-                f"The number of rows is above {MOST_ROWS:,}.",
-                "Ask for fewer: the rows come from a model of some hundred thousand rows, and more of them tell no more.",
-            )
-        if schema.with_role(Role.KEEP):
-            raise ParameterError(
-                "Columns that are kept have one value per record, so the number of rows cannot be chosen.",
-                "Leave out rows, or protect or drop the columns with `role: keep`.",
-            )
-    if target is not None and not isinstance(target, str):
-        raise ParameterError("The target is not the name of an attribute.", "Give the name of one attribute.")
-    measured = [attribute.name for attribute in method.measured(schema)]
-    if target_number(measured, target) is not None and len(measured) == 1:
-        raise ParameterError(
-            f"The target '{target}' is the only protected attribute: nothing is left to predict it from.",
-            "Leave out the target, or protect other attributes as well.",
-        )
-
-
 def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
     """One account for the whole release, less what the number of rows and private bounds took."""
     if budget.rho is not None:
@@ -106,12 +71,10 @@ def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
 
 
 def known_records(records: int, budget: Budget, sampler: Sampler, rows: int | None = None) -> int:
-    """How many records everybody may know there are: all, or what one noisy count says where a unit's rows are private.
+    """What one noisy count says of the number of records, where a unit's rows are private.
 
     Noise that would make a table of many millions of rows out of any table is refused before anything is read.
     """
-    if budget.counting == 0:
-        return records
     accountant = _counting_account(budget, sampler)
     if rows is None and accountant.deviation(1, 1.0, 1.0) > _UNSURE:
         raise ParameterError(
@@ -146,10 +109,10 @@ def better_known_records(records: int, budget: Budget, drawn: Drawn, sampler: Sa
     return max(1, round(float(weights @ totals / weights.sum())))
 
 
-def check_room(method: Method, schema: Schema, rows: int | None) -> None:
+def check_room(method: Method, schema: Schema, rows: int) -> None:
     """Rows that do not fit in memory are refused before anything is read: what was read would be lost."""
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if rows is not None and rows * len(method.measured(schema)) * _BYTES_PER_VALUE > room:
+    if rows * len(method.measured(schema)) * _BYTES_PER_VALUE > room:
         raise ParameterError(
             f"{rows:,} rows do not fit into the memory of this machine.",
             "Ask for fewer rows, or draw them piece by piece: --memory 2GB, from Parquet to Parquet.",
@@ -157,14 +120,14 @@ def check_room(method: Method, schema: Schema, rows: int | None) -> None:
 
 
 def refuse_private_bounds(schema: Schema) -> None:
-    if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
+    if schema.searched:
         raise ParameterError(
             "Private bounds are found in memory only.", "Declare bounds, or leave out --memory and --engine."
         )
 
 
 def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
-    """What each attribute's distribution got, and what was left for the dependence between them."""
+    """The budget as spent: for each attribute's distribution, and what was left for the dependence between them."""
     whole = sum(budget.shares.values(), Fraction(0))
     shares = {name: whole * part for name, part in zip(budget.shares, parts, strict=True)}
     return replace(budget, shares=shares, dependence=whole - sum(shares.values(), Fraction(0)))

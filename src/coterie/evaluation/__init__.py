@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from coterie.registry import Parts, discover, look_up
+from coterie.registry import Parts, discover, unknown
 
 if TYPE_CHECKING:
     from coterie.evaluation.measure import Measure
@@ -23,4 +23,7 @@ def all_measures() -> Parts[Measure]:
 
 
 def get_measure(name: str) -> Measure:
-    return look_up("measure", name, all_measures(), "`coterie evaluate --help` lists them.")
+    measures = all_measures()
+    if isinstance(name, str) and name in measures:
+        return measures[name]
+    raise unknown("measure", name, measures, "`coterie evaluate --help` lists them.")

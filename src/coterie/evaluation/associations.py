@@ -10,10 +10,6 @@ from coterie.evaluation.tables import UNWEIGHTED, Weights
 KEPT = ((0.15, "kept"), (0.35, "weakened"), (0.6, "mostly lost"))
 
 
-def _compute(pair: Pair, settings: Settings) -> MeasureResult:
-    return of_pairs(pair, settings)
-
-
 def of_pairs(
     pair: Pair, settings: Settings, weights: Weights = UNWEIGHTED, without: tuple[str, ...] = ()
 ) -> MeasureResult:
@@ -28,7 +24,7 @@ MEASURE = Measure(
     "after: correlation, Cramér's V or correlation ratio; 0 is best, 1 the worst possible",
     papers="ours",
     needs_linkage=False,
-    table=_compute,
+    table=of_pairs,
     rank=44,
     words=KEPT,
 )

@@ -128,7 +128,7 @@ def class_column(pair: Pair, settings: Settings) -> tuple[NDArray[Any], NDArray[
         return _plain(pair.original[target], settings), _plain(pair.released[target], settings)
     if target in pair.original_kept:
         before, after = pair.original_kept[target], pair.released_kept[target]
-        # Parquet knows truth values and moments where CSV has text: the same class must have the same name.
+        # Parquet has booleans and timestamps where CSV has text: the same class must have the same name.
         return before.to_numpy(), after.cast(before.type, safe=False).to_numpy()
     raise DataError(
         f"The class column '{target}' is not in the release.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.errors import CertificateError, CoterieError
+from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, associations, get_measure, two_way
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair, bring_together
@@ -18,7 +18,7 @@ from coterie.evaluation.row_order import in_record_order, row_order
 from coterie.evaluation.tables import UNWEIGHTED
 from coterie.methods import all_methods, get_method
 from coterie.promise.certificate import Certificate
-from coterie.promise.signing import released_digest
+from coterie.promise.signing import require_digest
 from coterie.publication.release import Release
 from coterie.registry import failure
 from coterie.schema.attributes import Schema
@@ -296,7 +296,7 @@ def _computed(measure: Measure, pair: Pair, settings: Settings) -> MeasureResult
 
 
 def _known_order(released: Release) -> Sequence[int] | None:
-    """None where the rows are synthetic, or where the original was let go."""
+    """None where the rows are synthetic, or where the original is no longer in memory."""
     if get_method(released.certificate.method).synthetic:
         return None
     try:
@@ -311,12 +311,8 @@ def _certificate(
     """The one that is given, of the release, or that lies beside it."""
     if given is not None:
         made = given if isinstance(given, Certificate) else Certificate.read(given)
-        digest = made.release.digest
-        if isinstance(released, str | Path) and released_digest(str(released), table, digest) != digest.value:
-            raise CertificateError(
-                "The release and the certificate do not belong together: the digests differ.",
-                "Give the certificate of this very release.",
-            )
+        if isinstance(released, str | Path):
+            require_digest(str(released), table, made.release.digest)
         return made
     try:
         if isinstance(released, Release):

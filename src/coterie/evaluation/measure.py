@@ -156,14 +156,14 @@ class Measure:
     def word(self, value: float, by_sampling: float = 0.0) -> str:
         """The word for a value, by the stated thresholds; "" where there are none.
 
-        `by_sampling` is what as many rows drawn at random from the original itself would cost: nobody's fault.
+        `by_sampling` is the error of as many rows drawn at random from the original: it is not counted.
         """
         if not self.words:
             return ""
         return next((word for most, word in self.words if value - by_sampling <= most), DESTROYED)
 
     def told(self, result: MeasureResult) -> str:
-        """The word for a result, and by name what is worse than that: a good mean hides nobody's loss."""
+        """The word for a result, and the attributes or pairs that are destroyed although the mean is better."""
         if result.value is None or not self.words:
             return ""
         word = self.word(result.value, result.details.get("by_sampling", 0.0))

@@ -1,16 +1,12 @@
-"""mutual-information: as associations, by what each attribute tells about the other in any way, straight or bent."""
+"""mutual-information: as associations, but for dependence of any form, linear or not."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from coterie.evaluation.associations import KEPT
-from coterie.evaluation.measure import Measure, MeasureResult, Settings
-from coterie.evaluation.pair import Pair
+from coterie.evaluation.measure import Measure
 from coterie.evaluation.strength import information, strength_kept
-
-
-def _compute(pair: Pair, settings: Settings) -> MeasureResult:
-    return strength_kept(pair, settings, information)
-
 
 MEASURE = Measure(
     name="mutual-information",
@@ -19,7 +15,7 @@ MEASURE = Measure(
     "that no correlation sees, and whose values are missing",
     papers="ours; coefficient of Linfoot 1957",
     needs_linkage=False,
-    table=_compute,
+    table=partial(strength_kept, of=information),
     rank=45,
     words=KEPT,
 )

@@ -1,4 +1,4 @@
-"""one-way: how far the distribution of every attribute is from the original's, and which answers are told worst."""
+"""one-way: how far the distribution of every attribute is from the original's, and which answers are least accurate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
-from coterie.evaluation.tables import WORST, cells_of, distance
+from coterie.evaluation.tables import WORST, cell_shares, cells_of, distance
 
 BINS = 8
 
@@ -21,14 +21,10 @@ def _compute(pair: Pair, settings: Settings) -> MeasureResult:
         cells = cells_of(column, pair.released[name], BINS)
         found[name], by_sampling = distance([cells])
         luck.append(by_sampling)
-        shares = [
-            np.bincount(codes, minlength=cells.size) / len(codes) for codes in (cells.before, cells.after)
-        ]
-        for place in np.argsort(-np.abs(shares[0] - shares[1]))[:WORST]:
-            before, after = (float(share[place]) for share in shares)
-            answers.append(
-                {"attribute": name, "answer": cells.names[place], "before": before, "after": after}
-            )
+        before, after = cell_shares([cells])
+        for place in np.argsort(-np.abs(before - after))[:WORST]:
+            said = {"before": float(before[place]), "after": float(after[place])}
+            answers.append({"attribute": name, "answer": cells.names[place], **said})
     if not found:
         return MeasureResult(None, reason="no attribute is protected")
     return MeasureResult(

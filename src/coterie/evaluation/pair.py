@@ -207,7 +207,7 @@ def _looks_shuffled(pair: Pair) -> bool:
             return False
         one, other = before - before.mean(), after - after.mean()
         size = float(np.sqrt(one @ one) * np.sqrt(other @ other))
-        if size == 0:  # a constant follows nothing and nobody
+        if size == 0:  # a constant correlates with nothing
             continue
         compared = True
         if abs(float(one @ other)) / size > 4 / np.sqrt(len(before)):
@@ -216,7 +216,7 @@ def _looks_shuffled(pair: Pair) -> bool:
 
 
 def check_scales(columns: Iterable[Column]) -> None:
-    """Refuse domains whose squares, summed over many records, are no doubles. Nobody measures in such units."""
+    """Refuse domains so wide or so narrow that sums of squares overflow or underflow. Nobody measures in such units."""
     for column in columns:
         if not isinstance(column, NumericColumn) or column.domain.source is Source.DP:
             continue

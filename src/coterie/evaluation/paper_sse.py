@@ -28,7 +28,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
     error = released.squared_error / numbers.records.shape[1]
-    # One division after the other: the square of a variance of 1e160 is no double.
+    # One division after the other: the square of a variance of 1e160 overflows.
     return in_variances(in_variances(error, numbers.variance, numbers.rounding), numbers.variance)
 
 

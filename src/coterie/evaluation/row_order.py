@@ -9,20 +9,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from coterie.errors import DataError
+from coterie.errors import DataError, reading
 
 
 def row_order(source: str | Path | Sequence[int]) -> list[int]:
     """Of each released row, the number of its record from 0: a list, a file with one per line, or internal figures."""
     if not isinstance(source, str | Path):
         return list(source)
-    try:
+    with reading("The order of rows", DataError):
         text = Path(source).read_text(encoding="utf-8")
+    try:
         if text.lstrip().startswith("{"):
             return [int(place) for place in json.loads(text)["row_order"]]
         return [int(line) for line in text.split()]
-    except OSError as error:
-        raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
     except (ValueError, KeyError, TypeError):
         raise DataError(
             "The order of rows is not a list of whole numbers.",

@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import Pair
-from coterie.evaluation.tables import UNWEIGHTED, WORST, Weights, cells_of, combinations_of
+from coterie.evaluation.tables import UNWEIGHTED, WORST, Weights, cells_of, combinations_of, effective_records
 from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import Column, NumericColumn
 
@@ -72,18 +72,13 @@ def _coefficient(nats: float) -> float:
 
 def _table(one: RelatedColumn, other: RelatedColumn, weights: Floats | None) -> tuple[Floats, float]:
     counts = np.bincount(one.cells * other.size + other.cells, weights, one.size * other.size)
-    return (counts / counts.sum()).reshape(one.size, other.size), _records(weights, len(one.cells))
-
-
-def _records(weights: Floats | None, records: int) -> float:
-    """Weighted records tell as much as so many of equal weight (Kish)."""
-    return float(records if weights is None else weights.sum() ** 2 / (weights**2).sum())
+    return (counts / counts.sum()).reshape(one.size, other.size), effective_records(weights, len(one.cells))
 
 
 def _correlation(one: Floats, other: Floats, weights: Floats | None) -> Strength:
     both = ~(np.isnan(one) | np.isnan(other))
     by = None if weights is None else weights[both]
-    records = _records(by, int(both.sum())) if both.any() else 0.0
+    records = effective_records(by, int(both.sum())) if both.any() else 0.0
     if records < 3:
         return Strength("correlation", 0.0, 1.0)
     ends = []
@@ -118,7 +113,7 @@ def _correlation_ratio(numbers: Floats, labels: RelatedColumn, weights: Floats |
     by = np.ones(len(values)) if weights is None else weights[there]
     sums = np.bincount(cells, by, labels.size)
     groups = int((sums > 0).sum())
-    records = _records(by, len(values)) if len(values) else 0.0
+    records = effective_records(by, len(values)) if len(values) else 0.0
     if groups < 2 or records <= groups + 1:
         return Strength("correlation ratio", 0.0, 1.0)
     values = values - np.average(values, weights=by)

@@ -1,8 +1,8 @@
 """Distances of the tables of one, two or three attributes: the share of records that would have to move.
 
 Numbers are cut at quantiles of the original, labels stand for themselves, missing is a cell of its own. The distance of two
-tables is the total variation. Beside it stands what as many rows, drawn at random from the original itself, would cost: many
-cells and few rows make every table look worse than it is.
+tables is the total variation. Beside it stands the distance that as many rows drawn at random from the original would have:
+with many cells and few rows, every table looks worse than it is.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _bin_names(column: NumericColumn, cuts: Floats) -> tuple[str, ...]:
     return "(missing)", f"up to {shown[0]}", *between, f"above {shown[-1]}"
 
 
-def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[float, float]:
-    """Of one table, and by how much as many rows drawn from the original would be off."""
+def cell_shares(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[Floats, Floats]:
+    """The share of the records in each cell of one table, in the original and in the release."""
     size = math.prod(part.size for part in parts)
     before, after = parts[0].before, parts[0].after
     for part in parts[1:]:
@@ -89,10 +89,20 @@ def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tupl
     if size > _MOST_CELLS:
         _, places = np.unique(np.concatenate([before, after]), return_inverse=True)
         before, after, size = places[: len(before)], places[len(before) :], int(places.max()) + 1
-    tables = [np.bincount(cells, by, size) for cells, by in zip((before, after), weights, strict=True)]
-    shares = [table / table.sum() for table in tables]
-    rows = float(len(after)) if weights[1] is None else float(weights[1].sum() ** 2 / (weights[1] ** 2).sum())
-    return float(np.abs(shares[0] - shares[1]).sum() / 2), _by_sampling(shares[0], rows)
+    first, second = (np.bincount(cells, by, size) for cells, by in zip((before, after), weights, strict=True))
+    return first / first.sum(), second / second.sum()
+
+
+def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tuple[float, float]:
+    """The total variation of one table, and that of as many rows drawn at random from the original."""
+    before, after = cell_shares(parts, weights)
+    rows = effective_records(weights[1], len(parts[0].after))
+    return float(np.abs(before - after).sum() / 2), _by_sampling(before, rows)
+
+
+def effective_records(weights: Floats | None, records: int) -> float:
+    """So many records of equal weight tell as much as the weighted ones (Kish)."""
+    return float(records if weights is None else weights.sum() ** 2 / (weights**2).sum())
 
 
 def _by_sampling(shares: Floats, rows: float) -> float:
@@ -112,7 +122,7 @@ def distances(
     without: Sequence[str] = (),
     most_labels: int | None = None,
 ) -> MeasureResult:
-    """Of the tables of so many attributes: of all of them, or of `most` that are drawn."""
+    """Of all tables of so many attributes, or of `most` tables that are drawn."""
     names = [name for name in pair.original if name not in without]
     if len(names) < ways:
         number = ("one", "two", "three")[ways - 1]

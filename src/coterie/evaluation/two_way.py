@@ -1,4 +1,4 @@
-"""two-way: how far the table of every two attributes is from the original's, and which pairs are told worst."""
+"""two-way: how far the table of every two attributes is from the original's, and which pairs are least accurate."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ BINS = 8
 MOST_PAIRS = 5000  # 100 attributes; of more, so many pairs are drawn
 
 
-def _compute(pair: Pair, settings: Settings) -> MeasureResult:
-    return of_pairs(pair, settings)
-
-
 def of_pairs(
     pair: Pair, settings: Settings, weights: Weights = UNWEIGHTED, without: tuple[str, ...] = ()
 ) -> MeasureResult:
@@ -29,7 +25,7 @@ def of_pairs(
 
 
 def associations(pair: Pair, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """How strongly every two attributes go together, before and after: 0 is not at all, 1 is as one."""
+    """How strongly every two attributes are associated, before and after: from 0 (not at all) to 1."""
     known = {name: sides(pair, name, (slice(None), slice(None))) for name in names}
     found = np.eye(len(names)), np.eye(len(names))
     for (one, first), (other, second) in combinations(enumerate(names), 2):
@@ -46,7 +42,7 @@ MEASURE = Measure(
     "pairs; 0 is best, 1 the worst possible",
     papers="ours; total variation, as AIM and MST are compared",
     needs_linkage=False,
-    table=_compute,
+    table=of_pairs,
     rank=42,
     words=((0.08, "close to the original"), (0.2, "changed in places"), (0.4, "clearly changed")),
 )

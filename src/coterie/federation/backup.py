@@ -1,7 +1,7 @@
 """Copies of an aggregator's or an owner's folder as it stands at one moment, taken while it serves; and back again.
 
 A copy holds private keys, and what was erased since: keep it as the folder itself. Whoever is restored is older than the
-others remember, and they notice (`owner.witness`).
+others remember, and they notice (`owner.rollback`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coterie.methods.guarantee import Facts, Guarantee, beside_in_words, settle
 from coterie.methods.recipe import Method
-from coterie.registry import Parts, discover, look_up
+from coterie.registry import Parts, discover, unknown
 from coterie.schema.frame_kind import to_kind
 
 # Methods of earlier versions, whose place dp-synthetic took. Documents that name them still open and verify; nobody can ask
@@ -31,7 +31,10 @@ def get_method(name: str | Method) -> Method:
     """The method of this name; a method itself passes."""
     if isinstance(name, Method):
         return name
-    return look_up("method", name, all_methods(), LISTED)
+    methods = all_methods()
+    if isinstance(name, str) and name in methods:
+        return methods[name]
+    raise unknown("method", name, methods, LISTED)
 
 
 _COLUMNS = ("name", "title", "status", "model", "example_label", "minimum_k", "papers")

@@ -80,7 +80,8 @@ def _tidy(sizes: Sequence[tuple[int, int]]) -> Sizes:
 
 
 def _alone(columns: Sequence[Column], k: int) -> Find:
-    return lambda column: Clustering.of_each(len(column.position))
+    clustering = Clustering.of_each(len(columns[0].position))
+    return lambda column: clustering
 
 
 def _optimal(columns: Sequence[Column], k: int) -> Find:

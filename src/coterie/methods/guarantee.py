@@ -120,6 +120,11 @@ def beside_in_words(beside: Iterable[Statement]) -> list[str]:
     return [f"Of {other.scope}: {other.status!s}, {other.label}" for other in beside]
 
 
+def label_beside_status(promise: Statement) -> str:
+    """Without the status that some labels begin with."""
+    return promise.label.removeprefix(f"{promise.status!s}; ")
+
+
 NOTHING = Guarantee(
     model="none",
     value="none",
@@ -210,7 +215,7 @@ def _listed(taken: list[str]) -> str:
 
 
 def _at_least(facts: Facts) -> str:
-    """What optimal groups do promise."""
+    """What groups whose sizes follow the data still promise."""
     if not facts.sizes_from_data:
         return ""
     return f"; every value is shared by at least {facts.k} records of its attribute"

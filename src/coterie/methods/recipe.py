@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import cast
 
 from coterie.chain.mechanism import Described, Mechanism
-from coterie.chain.synthesis.whole_table import WholeTable
+from coterie.chain.synthesis.whole_table import WholeTable, target_number
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 from coterie.methods.guarantee import Promise
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
+_MOST_ROWS = 10**10  # that can be asked for, in any engine
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 
 
@@ -59,7 +60,7 @@ class Method:
         return self.lists or self.whole_table is not None
 
     def measured(self, schema: Schema) -> tuple[Attribute, ...]:
-        """The protected attributes whose values are read. Rows that are drawn have their derived ones computed."""
+        """The protected attributes whose values are read. Synthetic rows compute derived attributes instead."""
         derived = schema.edit_rules.derived if self.whole_table is not None else frozenset()
         return tuple(attribute for attribute in schema.protected if attribute.name not in derived)
 
@@ -99,14 +100,47 @@ class Method:
                 f"Method '{self.name}' releases a row for each record, and `totals` are for synthetic rows.",
                 "Choose dp-synthetic, or take `totals` out of the schema: then the weight is protected like other numbers.",
             )
-        if self.whole_table is not None or self.numeric.takes_gaps:
-            return
         gaps = [a.name for a in schema.protected if a.gaps and not a.type.labelled]
-        if gaps:
+        if gaps and self.whole_table is None and not self.numeric.takes_gaps:
             raise ParameterError(
                 f"Method '{self.name}' has no proof for missing values of '{gaps[0]}'.",
                 "Choose dp-synthetic, which also models whose values are missing, or write `missing: impute`, and no "
                 "`not_applicable`.",
+            )
+
+    def check_rows(self, schema: Schema, rows: int | None, target: str | None) -> None:
+        """The number of rows and the target: what only a method that models the whole table can be asked for."""
+        if self.whole_table is None:
+            if rows is not None or target is not None:
+                raise ParameterError(
+                    f"Method '{self.name}' releases one row per record, and knows no target.",
+                    "Leave out rows and target, or choose a method that models the whole table, such as dp-synthetic.",
+                )
+            return
+        if rows is not None:
+            if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 1:
+                raise ParameterError(
+                    "The number of rows is not a whole number from 1 up.", "Give for example 1000."
+                )
+            if rows > _MOST_ROWS:
+                raise ParameterError(
+                    f"The number of rows is above {_MOST_ROWS:,}.",
+                    "Ask for fewer: a model of some hundred thousand rows draws them, and more rows tell no more.",
+                )
+            if schema.with_role(Role.KEEP):
+                raise ParameterError(
+                    "Columns that are kept have one value per record, so the number of rows cannot be chosen.",
+                    "Leave out rows, or protect or drop the columns with `role: keep`.",
+                )
+        if target is not None and not isinstance(target, str):
+            raise ParameterError(
+                "The target is not the name of an attribute.", "Give the name of one attribute."
+            )
+        measured = [attribute.name for attribute in self.measured(schema)]
+        if target_number(measured, target) is not None and len(measured) == 1:
+            raise ParameterError(
+                f"The target '{target}' is the only protected attribute: nothing is left to predict it from.",
+                "Leave out the target, or protect other attributes as well.",
             )
 
     def check_k(self, k: int | None, records: int, epsilon: Fraction | None = None) -> int:

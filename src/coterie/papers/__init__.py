@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from coterie.registry import Parts, discover, look_up
+from coterie.registry import Parts, discover, unknown
 
 if TYPE_CHECKING:
     from coterie.papers.experiment import Experiment
@@ -21,4 +21,7 @@ def all_experiments() -> Parts[Experiment]:
 
 
 def get_experiment(name: str) -> Experiment:
-    return look_up("experiment", name, all_experiments(), "`coterie reproduce list` names them all.")
+    experiments = all_experiments()
+    if isinstance(name, str) and name in experiments:
+        return experiments[name]
+    raise unknown("experiment", name, experiments, "`coterie reproduce list` names them all.")

@@ -173,7 +173,7 @@ def _cache() -> Path:
 
 def _content(data_set: DataSet) -> bytes:
     named = os.environ.get(VARIABLE)
-    if named and not Path(named).is_dir():  # a slip of the pen must not end in a download
+    if named and not Path(named).is_dir():  # a mistyped folder must not end in a download
         raise DataError(
             f"{VARIABLE} names a folder that is not there: {named}.",
             f"Correct it, or unset {VARIABLE} to use the cache and the public sources.",

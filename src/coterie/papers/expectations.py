@@ -142,10 +142,8 @@ def against(
     known = ~np.isnan(expected)
     expected, mean, error, slack = expected[known], mean[known], error[known], slack[known]
     rounding = 1e-7 * np.abs(expected)  # of sums over tens of thousands of records
-    off, error = (
-        np.maximum(np.abs(mean - expected) - slack - rounding, 0),
-        np.where(error > rounding, error, 0.0),
-    )
+    off = np.maximum(np.abs(mean - expected) - slack - rounding, 0)
+    error = np.where(error > rounding, error, 0.0)
     away = np.divide(off, error, out=np.where(off > 0, 99.0, 0.0), where=error > 0)
     worst = int(np.argmax(away))
     ratio = f" ({mean[worst] / expected[worst]:.3g} times)" if expected[worst] else ""

@@ -23,8 +23,8 @@ from coterie.papers.fragmented import (
 )
 from coterie.papers.fragments import Fragmented, Setting, by_chance, fragmented
 from coterie.papers.judging import jackknife, within
-from coterie.papers.tables import ADULT_FRAGMENTED, both_wines, numeric_schema
-from coterie.schema.attributes import Categories, Order, Schema, Source
+from coterie.papers.tables import ADULT_FRAGMENTED, both_wines, by_frequency, numeric_schema
+from coterie.schema.attributes import Schema
 
 ADULT_ROWS, WINE_ROWS = (11_100, 15_000, 12_000, 7_122), (500, 1_000, 4_997)
 AROUND = (0.035, 0.045)  # what is "around 0.04"
@@ -35,11 +35,7 @@ def _ranks_of_its_own(whole: Schema, fragment: pa.Table) -> Schema:
     attributes = []
     for attribute in whole.attributes:
         if attribute.categories is not None:
-            counts = fragment.column(attribute.name).value_counts().to_pylist()
-            found = {entry["values"]: -entry["counts"] for entry in counts}
-            ranked = sorted((found.get(label, 0), label) for label in attribute.categories.labels or ())
-            labels = tuple(label for _, label in ranked)
-            own = Categories(labels=labels, source=Source.DATA, order=Order.LISTED)
+            own = by_frequency(fragment.column(attribute.name), attribute.categories.labels or ())
             attribute = attribute.model_copy(update={"categories": own})
         attributes.append(attribute)
     return Schema(attributes=tuple(attributes))

@@ -24,11 +24,7 @@ from coterie.evaluation.measure import Measure, Settings
 from coterie.evaluation.normalised_sse import SUMMED_SQUARES
 from coterie.papers.expectations import Expected, against, expected, ranking_alone
 from coterie.papers.experiment import ExperimentOutcome, Judgement
-from coterie.papers.fragmented import (
-    EPSILONS,
-    PRINTED,
-    RESTS_ON,
-)
+from coterie.papers.fragmented import EPSILONS, PRINTED, RESTS_ON
 from coterie.papers.grids import heatmaps
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
@@ -108,7 +104,7 @@ class Fragmented:
 
     @cached_property
     def exact(self) -> Fragmented:
-        """The closed forms in the place of the runs; of owners of rows, a run per deal."""
+        """The closed forms instead of the runs; of owners of rows, one per deal."""
         shape = (len(self.setting.ks), len(EPSILONS))
         errors = {}
         for place, deals in self.setting.known.items():

@@ -214,10 +214,8 @@ def score_claims(people: pa.Table) -> tuple[tuple[Judgement, ...], dict[str, flo
     for name, published in PUBLISHED_SCORES.items():
         sets = simulated_scores(chosen, published_allocations()[name])
         spread = float(sets.std(ddof=1))
-        away, off = (
-            abs(exact[name] - published) / spread,
-            abs(sets.mean() - exact[name]) / spread * np.sqrt(SETS),
-        )
+        away = abs(exact[name] - published) / spread
+        off = abs(sets.mean() - exact[name]) / spread * np.sqrt(SETS)
         found.append(
             Judgement(
                 f"score, {name}", f"{published:.4f}",

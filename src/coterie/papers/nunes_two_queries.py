@@ -8,8 +8,10 @@ what the simulation shows above it are the spikes that Nunes 2024 describes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +21,18 @@ from coterie.papers.judging import counted
 from coterie.report.charts import Figure, Lines, Series, lines
 from coterie.schema.arrays import Floats
 
-OPERATIONS = ("addition", "subtraction", "multiplication", "division")
-VARIABLES = ("value A", "value B", "sensitivity A", "sensitivity B")
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "addition": operator.add,
+    "subtraction": operator.sub,
+    "multiplication": operator.mul,
+    "division": operator.truediv,
+}
+VARIABLES = {
+    "value A": "value_a",
+    "value B": "value_b",
+    "sensitivity A": "sensitivity_a",
+    "sensitivity B": "sensitivity_b",
+}
 VALUES, SENSITIVITIES = (10.0, 100.0, 1000.0, 10000.0), (1.0, 10.0, 100.0, 1000.0)
 SHARES = np.arange(1, 100) / 100.0
 ITERATIONS = 10_000
@@ -38,21 +50,14 @@ class SplitPanel:
 
     @property
     def title(self) -> str:
-        shown = {
-            "value A": self.value_a,
-            "value B": self.value_b,
-            "sensitivity A": self.sensitivity_a,
-            "sensitivity B": self.sensitivity_b,
-        }[self.variable]
-        return f"{self.operation}, {self.variable} = {shown:g}"
+        return f"{self.operation}, {self.variable} = {getattr(self, VARIABLES[self.variable]):g}"
 
 
 def panels() -> list[SplitPanel]:
     """All 64."""
-    fields = ("value_a", "value_b", "sensitivity_a", "sensitivity_b")
     found = []
     for operation in OPERATIONS:
-        for variable, field in zip(VARIABLES, fields, strict=True):
+        for variable, field in VARIABLES.items():
             for size in VALUES if field.startswith("value") else SENSITIVITIES:
                 found.append(SplitPanel(operation, variable, **{field: size}))
     return found
@@ -88,16 +93,8 @@ def simulated(
     generator = np.random.Generator(np.random.PCG64(seed))
     a = panel.value_a + noise(generator, iterations, panel.sensitivity_a, shares)
     b = panel.value_b + noise(generator, iterations, panel.sensitivity_b, 1 - shares)
-    match panel.operation:
-        case "addition":
-            error = a + b - (panel.value_a + panel.value_b)
-        case "subtraction":
-            error = a - b - (panel.value_a - panel.value_b)
-        case "multiplication":
-            error = a * b - panel.value_a * panel.value_b
-        case _:
-            error = a / b - panel.value_a / panel.value_b
-    return np.asarray(np.abs(error).mean(axis=1))
+    result = OPERATIONS[panel.operation]
+    return np.asarray(np.abs(result(a, b) - result(panel.value_a, panel.value_b)).mean(axis=1))
 
 
 def noise(generator: np.random.Generator, iterations: int, sensitivity: float, budgets: Floats) -> Floats:
@@ -213,9 +210,8 @@ def _said(operation: str, curves: Mapping[str, Floats]) -> tuple[Judgement, ...]
         right = best("value B", 100)
         proof = (
             f"its own expansion has nA·qB: a larger qB makes the noise of A dear. At qB = 100 the best share of A is "
-            f"{right:g}, "
-            f"at qA = 100 it is {best('value A', 100):g}: the budget moves away from the query whose value grows, as "
-            "the sentence before says"
+            f"{right:g}, at qA = 100 it is {best('value A', 100):g}: the budget moves away from the query whose value "
+            "grows, as the sentence before says"
         )
         found += [
             Judgement(

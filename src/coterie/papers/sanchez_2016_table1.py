@@ -77,7 +77,7 @@ BLOCK = PaperReading(
 
 
 def table_of(name: str | None = None) -> pa.Table:
-    """The first eight attributes; `name`, if it is none of them, in the place of the last."""
+    """The first eight attributes; `name`, if it is none of them, replaces the last."""
     names = census().column_names[:ATTRIBUTES]
     return census([*names[:-1], name] if name and name not in names else names)
 
@@ -214,9 +214,8 @@ def _not_emcontrb(limits: Floats, searched: dict[str, tuple[int, int]]) -> str:
         return ""
     others = max(count for key, (count, _) in searched.items() if key != best)
     return (
-        f"{name} can change by {limits[DOUBTFUL]:.2f} at most, {most:.2f} is printed; all rows of the block are "
-        f"{best} at k = "
-        f"{searched[best][1]} ({searched[best][0]} of 24 cells; of the other twelve attributes at most {others})"
+        f"{name} can change by {limits[DOUBTFUL]:.2f} at most, {most:.2f} is printed; all rows of the block are {best} "
+        f"at k = {searched[best][1]} ({searched[best][0]} of 24 cells; of the other twelve attributes at most {others})"
     )
 
 
@@ -231,13 +230,11 @@ def _scale(runs: int, method: int, published: Floats) -> float:
 
 
 NOTES = (
-    "Changed after a first result was seen. First: each cell within 20 % or 0.2, 10 runs; then 42 of 56 ranking "
-    "cells agreed "
-    "(fails) and 2 of 24 for A3. Five standard errors, with 100 runs to estimate them, came second, because the "
-    "printed means "
-    "of 10 runs scatter by more than 20 % in small cells. The two fitted scales came third, because 90 % of the MV "
-    "cells also "
-    "agree with noise 0.8 to 1.5 times that of the formula; their limits were chosen after they were seen.",
+    "Changed after a first result was seen. First: each cell within 20 % or 0.2, 10 runs; then 42 of 56 ranking cells "
+    "agreed (fails) and 2 of 24 for A3. Five standard errors, with 100 runs to estimate them, came second, because the "
+    "printed means of 10 runs scatter by more than 20 % in small cells. The two fitted scales came third, because 90 % "
+    "of the MV cells also agree with noise 0.8 to 1.5 times that of the formula; their limits were chosen after they were "
+    "seen.",
     "The paper calls its attributes A1 … A8. The first eight of the file fit the printed limits of k = 2, ε = 0.1 "
     "((0.75·max)²/σ² − 1) to the second digit, but for A3.",
 )

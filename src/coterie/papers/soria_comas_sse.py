@@ -141,10 +141,8 @@ def ceiling(table: pa.Table, ks: tuple[int, ...], epsilon: str) -> float:
     values = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
     found = []
     for alpha in ALPHAS:
-        schema, far = (
-            numeric_schema(table, alpha=alpha),
-            np.maximum(values, alpha * values.max(axis=0) - values),
-        )
+        schema = numeric_schema(table, alpha=alpha)
+        far = np.maximum(values, alpha * values.max(axis=0) - values)
         for power, measure in enumerate(("sse", "sse-paper"), start=1):
             known = expected(table, schema, [("idp-cbls", epsilon, k) for k in ks], measure)
             whole = get_measure(measure).attribute
@@ -273,11 +271,8 @@ def _experiment(
         figure = line_panels(panels, f"Soria-Comas et al., Fig. {number}: {title}: mean of {runs} runs")
         return ExperimentOutcome(judgements(found), figure, table, (SPLIT, FAVOURED, *notes))
 
-    name, words = (
-        f"soria-comas-fig{number}",
-        f"{title.partition(' (')[0]}: mean SSE of DP, DP-UM, iDP-LS and iDP-CBLS over k",
-    )
-    paper = f"Soria-Comas et al. (iDP), §4.1, Fig. {number}"
+    words = f"{title.partition(' (')[0]}: mean SSE of DP, DP-UM, iDP-LS and iDP-CBLS over k"
+    name, paper = f"soria-comas-fig{number}", f"Soria-Comas et al. (iDP), §4.1, Fig. {number}"
     return Experiment(name, words, paper, (data,), seconds, compute, READINGS, SIGMA.name, RUNS)
 
 

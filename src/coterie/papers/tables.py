@@ -8,6 +8,7 @@ so (`source: data`), and so does every certificate made with them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -62,12 +63,8 @@ def both_wines() -> pa.Table:
 def adult(parts: Sequence[str] = ("adult-train",)) -> pa.Table:
     """Rows without a missing value: 30,162 in the training part, 45,222 in both."""
     table = pa.concat_tables([load(part) for part in parts])
-    complete = None
-    for column in table.columns:
-        if pa.types.is_string(column.type):
-            present = pc.not_equal(column, "?")
-            complete = present if complete is None else pc.and_(complete, present)
-    return table.filter(complete)
+    present = [pc.not_equal(c, "?") for c in table.columns if pa.types.is_string(c.type)]
+    return table.filter(reduce(pc.and_, present))
 
 
 def adult_sanchez_2016_schema(table: pa.Table) -> Schema:
@@ -94,16 +91,15 @@ def adult_fragmented_schema(table: pa.Table, alpha: float = 2.0) -> Schema:
         if name in ("age", "hours-per-week"):
             attributes.append(bounded(name, table, alpha, whole=True))
             continue
-        counts = table.column(name).value_counts().to_pylist()
-        ranked = tuple(
-            str(entry["values"]) for entry in sorted(counts, key=lambda e: (-e["counts"], e["values"]))
-        )
-        attributes.append(
-            Attribute(
-                name=name,
-                type=AttributeType.ORDINAL,
-                role=Role.PROTECT,
-                categories=Categories(labels=ranked, source=Source.DATA, order=Order.LISTED),
-            )
-        )
+        ranked = by_frequency(table.column(name))
+        kind, role = AttributeType.ORDINAL, Role.PROTECT
+        attributes.append(Attribute(name=name, type=kind, role=role, categories=ranked))
     return Schema(attributes=tuple(attributes))
+
+
+def by_frequency(column: pa.ChunkedArray, labels: Sequence[str] = ()) -> Categories:
+    """The labels in the order of their frequency; `labels` that do not occur come last."""
+    counts = dict.fromkeys(labels, 0)
+    counts |= {str(entry["values"]): entry["counts"] for entry in column.value_counts().to_pylist()}
+    ranked = sorted(counts, key=lambda label: (-counts[label], label))
+    return Categories(labels=tuple(ranked), source=Source.DATA, order=Order.LISTED)

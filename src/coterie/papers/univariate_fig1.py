@@ -92,9 +92,8 @@ def _proof(with_one: float, with_ten: float) -> str:
 
 
 CHANGED = (
-    "Changed after a first result was seen. First: the ratio to plain noise at ε = 1 between 0.67 and 1.5 (0.21 "
-    "failed). With "
-    "closed forms the limits are 0.9 and 1.1."
+    "Changed after a first result was seen. First: the ratio to plain noise at ε = 1 between 0.67 and 1.5 (0.21 failed). "
+    "With closed forms the limits are 0.9 and 1.1."
 )
 
 EXPERIMENT = Experiment(

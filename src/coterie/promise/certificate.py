@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from coterie.errors import CertificateError, counted
+from coterie.errors import CertificateError, counted, reading
 from coterie.schema.attributes import AttributeType, Missing, Order, Outside, Role, Source
 from coterie.schema.domain import Frozen
 
@@ -262,12 +262,8 @@ class Certificate(Signable):
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
         """The certificate in a file."""
-        try:
+        with reading(f"The certificate {path}", CertificateError):
             return cls.from_json(Path(path).read_bytes())
-        except OSError as error:
-            raise CertificateError(
-                f"The certificate {path} cannot be read ({error.strerror}).", "Check the path."
-            ) from None
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
@@ -289,7 +285,7 @@ class Certificate(Signable):
 
 
 def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of a JSON object: no name twice."""
+    """The content of a JSON object, refused if a name appears twice."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError("a name appears twice")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import Any
 
 from coterie._version import __version__
 from coterie.chain.noise.sampler import Sampler
@@ -15,11 +16,9 @@ from coterie.methods.grouping import Grouping
 from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import (
-    Bounds,
     Certificate,
     CertifiedAttribute,
     CertifiedClusters,
-    CertifiedLabels,
     CertifiedPromise,
     CertifiedRelease,
     ClusterSizes,
@@ -29,8 +28,8 @@ from coterie.promise.certificate import (
     NumberOfRows,
 )
 from coterie.promise.posterior import release_warnings
-from coterie.schema.attributes import Attribute, Role, Schema, Source
-from coterie.schema.document import public_bounds
+from coterie.schema.attributes import Attribute, Role, Schema
+from coterie.schema.declared import declared_of
 from coterie.schema.exact import as_text
 from coterie.schema.survey_words import is_weight, parts
 
@@ -50,21 +49,21 @@ def certify(
     digest: Digest,
 ) -> Certificate:
     """Everything that was promised, over the bytes that `digest` names."""
+    cost = method.cost(facts.epsilon, len(facts.protected))
+    trees = dict(facts.taxonomies)
+    declared = {a.name: declared_of(a, trees.get(a.name)) for a in schema.protected}
     return Certificate(
         tool=f"coterie {__version__}",
         issued=issued.astimezone(UTC).isoformat(timespec="seconds"),
         method=method.name,
         method_title=method.title,
         papers=method.papers,
-        epsilon=as_text(method.cost(facts.epsilon, len(facts.protected))) if method.adds_noise else None,
+        epsilon=as_text(cost) if method.adds_noise else None,
         k=facts.k,
         clusters=_clusters(method.grouping, facts),
         guarantee=CertifiedPromise.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
-        attributes=tuple(
-            _attribute(attribute, method, facts, shares, bounds, dict(facts.taxonomies).get(attribute.name))
-            for attribute in schema.attributes
-        ),
+        attributes=_attributes(schema.attributes, declared, method, facts, shares, bounds),
         dependence=_dependence(method, dependence, facts),
         number_of_rows=_number_of_rows(counting, facts),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
@@ -77,7 +76,7 @@ def certify(
             *(note for a in schema.protected for note in a.stated),
             *release_warnings(
                 method,
-                method.cost(facts.epsilon, len(facts.protected)),
+                cost,
                 shares,
                 frozenset(facts.labelled),
                 facts.records,
@@ -102,7 +101,8 @@ def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence |
         return None
     stages = "every attribute in a random order of its own"
     return Dependence(
-        mechanism=method.whole_table.stages if method.whole_table else stages, **_part(epsilon, facts)
+        mechanism=method.whole_table.stages if method.whole_table else stages,
+        **_parts({"": epsilon}, facts)[""],
     )
 
 
@@ -110,14 +110,15 @@ def _number_of_rows(counting: Fraction, facts: Facts) -> NumberOfRows | None:
     if facts.unit is None:
         return None
     noise = "one count · discrete Laplace or Gaussian noise"
-    return NumberOfRows(found=facts.records, mechanism=noise, **_part(counting, facts))
+    return NumberOfRows(found=facts.records, mechanism=noise, **_parts({"": counting}, facts)[""])
 
 
-def _part(epsilon: Fraction, facts: Facts) -> dict[str, str | None]:
-    """A part of the budget in the currency that adds up."""
+def _parts(shares: Mapping[str, Fraction], facts: Facts) -> dict[str, dict[str, str | None]]:
+    """Parts of the budget in the currency that adds up."""
     if facts.rho is None:
-        return {"epsilon": as_text(epsilon)}
-    return {"epsilon": None, "rho": as_text(facts.rho * epsilon / facts.epsilon)}
+        return {name: {"epsilon": as_text(share)} for name, share in shares.items()}
+    per_epsilon = facts.rho / facts.epsilon
+    return {name: {"epsilon": None, "rho": as_text(per_epsilon * share)} for name, share in shares.items()}
 
 
 def _clusters(grouping: Grouping, facts: Facts) -> CertifiedClusters:
@@ -138,66 +139,40 @@ def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
     return Multiplier(clusters=facts.clusters, lower=as_text(lower), upper=as_text(upper))
 
 
-def _attribute(
-    attribute: Attribute,
+def _attributes(
+    attributes: Iterable[Attribute],
+    declared: Mapping[str, dict[str, Any]],
     method: Method,
     facts: Facts,
     shares: Mapping[str, Fraction],
     bounds: Mapping[str, Fraction],
-    tree: str | None,
-) -> CertifiedAttribute:
-    known = {name: getattr(attribute, name) for name in ("name", "role", "type", "unit")}
-    if attribute.role is Role.WEIGHT and facts.totals:
-        return CertifiedAttribute(**known, mechanism="raked to public totals: not read, without ε")
-    if attribute.name not in facts.protected:
-        return CertifiedAttribute(**known)
-    mechanism = method.categorical if attribute.name in facts.labelled else method.numeric
-    rule = dict(facts.derived).get(attribute.name)
-    derived = None if rule is None else f"not measured: {rule}"
-    return CertifiedAttribute(
-        **known,
-        **(_part(shares[attribute.name], facts) if method.adds_noise and derived is None else {}),
-        mechanism=derived or f"{method.grouping.name} · {mechanism.stages}",
-        caution=mechanism.caution if derived is None else None,
-        domain=_bounds(attribute, bounds.get(attribute.name)),
-        categories=_labels(attribute, tree),
-        missing=attribute.missing,
-        missing_marks=attribute.missing_marks,
-        imputed=None if attribute.impute is None else str(attribute.impute),
-        outside=attribute.outside if attribute.in_file.type.ranged else None,
-        recoded=attribute.recoded_in_words,
-    )
-
-
-def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
-    domain = attribute.domain
-    if domain is None:
-        return None
-    lower, upper = public_bounds(domain, attribute.type)
-    return Bounds(
-        lower=lower,
-        upper=upper,
-        source=domain.source,
-        epsilon=None if paid is None else as_text(paid),
-        from_data=domain.from_data,
-        public_because=domain.reasons,
-    )
-
-
-def _labels(attribute: Attribute, tree: str | None) -> CertifiedLabels | None:
-    declared = attribute.categories
-    if declared is None:
-        return None
-    public = not declared.leaks
-    return CertifiedLabels(
-        taxonomy=declared.taxonomy,
-        labels=declared.labels if public else None,
-        sha256=tree if public else None,
-        order=declared.order,
-        source=declared.source if public else Source.DATA,
-        from_data=declared.from_data if public else None,
-        public_because=declared.reasons,
-    )
+) -> tuple[CertifiedAttribute, ...]:
+    """Each as it is declared, and what the method does to it. `bounds`: what finding them cost."""
+    derived = dict(facts.derived)
+    parts = _parts(shares, facts) if method.adds_noise else {}
+    paid = {name: as_text(epsilon) for name, epsilon in bounds.items()}
+    # Of numbers and of labels.
+    stages = [f"{method.grouping.name} · {each.stages}" for each in (method.numeric, method.categorical)]
+    cautions = [each.caution for each in (method.numeric, method.categorical)]
+    found = []
+    for attribute in attributes:
+        name = attribute.name
+        entries: dict[str, Any] = {"name": name, "role": attribute.role, "type": attribute.type}
+        entries["unit"] = attribute.unit
+        if attribute.role is Role.WEIGHT and facts.totals:
+            entries["mechanism"] = "raked to public totals: not read, without ε"
+        elif name in declared:
+            entries |= declared[name]
+            labelled = name in facts.labelled
+            if name in derived:
+                entries["mechanism"] = f"not measured: {derived[name]}"
+            else:
+                entries |= {"mechanism": stages[labelled], "caution": cautions[labelled]}
+                entries |= parts.get(name, {})
+            if name in paid:
+                entries["domain"] = {**entries["domain"], "epsilon": paid[name]}
+        found.append(CertifiedAttribute(**entries))
+    return tuple(found)
 
 
 def _notes(facts: Facts, method: Method) -> tuple[str, ...]:

@@ -196,7 +196,7 @@ def exp_up(value: Fraction) -> Fraction:
 
 
 def _up(value: Fraction) -> Fraction:
-    """A short fraction, not below."""
+    """A short fraction that is not below the value."""
     context = Context(prec=18, rounding=ROUND_CEILING)
     return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 

@@ -140,7 +140,7 @@ def release_warnings(
         return (method.categorical if labels else method.numeric).reach(records, size)
 
     def width(name: str, size: int, rho: str | float | None = promise.rho) -> Fraction | None:
-        """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
+        """Width of the noise in units of the domain. None where it follows the spread inside groups, which is not public."""
         if rho is not None:  # σ = 1/√ρ on a count
             of_a_row = Fraction(1 / math.sqrt(Fraction(rho) * shares[name] / cost)) / records
             return promise.rows_per_unit * of_a_row

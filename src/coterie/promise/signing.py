@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from coterie.errors import CertificateError, OutputError, ParameterError
+from coterie.errors import CertificateError, OutputError, ParameterError, reading
 from coterie.promise.certificate import Certificate, Digest, Signature
 from coterie.table.digest import file_sha256, folder_digest, table_digest
 from coterie.table.reading import read_table
@@ -136,29 +136,33 @@ def fingerprint(key: Ed25519PublicKey) -> str:
 
 def _load(path: Path, *, private: bool) -> object:
     kind = "private" if private else "public"
-    try:
+    advice = "Make a pair with `coterie certificate key FILE` (in Python `make_key`); sign with FILE, verify with FILE.pub."
+    with reading(f"The {kind} key file {path}", ParameterError, advice):
         content = path.read_bytes()
+    try:
         key: object = (
             serialization.load_pem_private_key(content, password=None)
             if private
             else serialization.load_pem_public_key(content)
         )
-    except OSError as error:
-        raise ParameterError(
-            f"The {kind} key file {path} cannot be read ({error.strerror}).",
-            "Check the path, or make a pair with `coterie certificate key FILE` (in Python `make_key`).",
-        ) from None
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey if private else Ed25519PublicKey):
-        raise ParameterError(
-            f"The {kind} key file {path} is no Ed25519 key.",
-            "Make a pair with `coterie certificate key FILE` (in Python `make_key`); sign with FILE, verify with FILE.pub.",
-        )
+        raise ParameterError(f"The {kind} key file {path} is no Ed25519 key.", advice)
     return key
 
 
 # Does this release have the bytes that a certificate speaks of?
+
+
+def require_digest(released: str, table: str | None, digest: Digest) -> None:
+    """Refuse a release whose bytes are not those that were certified."""
+    if released_digest(released, table, digest) != digest.value:
+        raise CertificateError(
+            "The release and the certificate do not belong together: the digests differ. Perhaps the data were "
+            "changed since they were certified.",
+            "Give the file as it was written, and its own certificate.",
+        )
 
 
 def released_digest(released: str, table: str | None, digest: Digest) -> str:
@@ -167,9 +171,5 @@ def released_digest(released: str, table: str | None, digest: Digest) -> str:
         return table_digest(read_table(released, table=table))
     if digest.over == "part files":
         return folder_digest(Path(released))
-    try:
+    with reading(f"The released file {released}", CertificateError):
         return file_sha256(Path(released))
-    except OSError as error:
-        raise CertificateError(
-            f"The released file {released} cannot be read ({error.strerror}).", "Check the path."
-        ) from None

@@ -17,7 +17,8 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.promise.posterior import release_warnings
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.declared import declared
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
@@ -48,18 +49,17 @@ class Budget:
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
-        if schema.unit is not None:
-            counting = total * COUNTING
-            whole = cls(total, split(total - counting, weights))
-            whole = replace(whole, rows_per_unit=schema.unit.at_most, counting=counting)
-            return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
         if not method.splits_budget:
             return cls(total, dict.fromkeys(weights, total))
-        whole = cls(total, split(total, weights))
-        return whole if delta is None else whole._with_delta(checked_delta(delta, method, schema))
-
-    def _with_delta(self, delta: Fraction) -> Budget:
-        return replace(self, delta=delta, rho=Fraction(str(rho_for(float(self.total), float(delta)))))
+        if schema.unit is None:
+            whole = cls(total, split(total, weights))
+        else:
+            counting, most = total * COUNTING, schema.unit.at_most
+            whole = cls(total, split(total - counting, weights), rows_per_unit=most, counting=counting)
+        if delta is None:
+            return whole
+        delta = checked_delta(delta, method, schema)
+        return replace(whole, delta=delta, rho=Fraction(str(rho_for(float(total), float(delta)))))
 
     @property
     def mean(self) -> Fraction:
@@ -140,7 +140,7 @@ def checked_delta(delta: Number, method: Method, schema: Schema) -> Fraction:
         raise ParameterError(
             "delta is a probability, and far below 1.", "Give for example 0.00001: well below 1/n."
         )
-    if any(a.domain is not None and a.domain.source == Source.DP for a in schema.protected):
+    if schema.searched:
         raise ParameterError(
             "Bounds that are searched for (`source: dp`) are paid in pure epsilon.",
             "Leave delta out, or declare the bounds.",
@@ -191,15 +191,29 @@ def forecast(
     epsilon: Fraction,
     k: int | None,
     *,
+    records: int | None = None,
     shuffled: bool = False,
     clipped: bool = True,
     delta: Number | None = None,
 ) -> Guarantee:
-    """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
+    """What a release with real noise will promise, before any is drawn.
+
+    Without `records`, as before the table is read: for two groups, the fewest that can show.
+    """
     k = k or method.fixed_k or method.minimum_k
-    facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
+    sampler, records = SecureSampler(), records or 2 * k
+    facts = facts_of(schema, method, epsilon, records, k, sampler, shuffled=shuffled, clipped=clipped)
     budget = Budget.of(epsilon, schema, method, delta)
     return settle(method.promise, replace(facts, delta=budget.delta, rho=budget.rho))
+
+
+def forecast_warnings(
+    schema: Schema, method: Method, budget: Budget, records: int, k: int, guarantee: Guarantee
+) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(budget.total, len(schema.protected))
+    return release_warnings(method, cost, budget.shares, labelled, records, k, guarantee)
 
 
 def facts_of(

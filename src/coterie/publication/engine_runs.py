@@ -87,7 +87,7 @@ class ProtectRequest:
         """The file or address that is read; None for a frame."""
         return str(self.data) if isinstance(self.data, str | Path) else None
 
-    @property
+    @cached_property
     def recipe(self) -> Method:
         return get_method(self.method).grouped(self.grouping)
 
@@ -102,8 +102,8 @@ class ProtectRequest:
     @property
     def parameters(self) -> dict[str, Any]:
         """What every engine is told."""
-        names = ("method", "epsilon", "k", "seed", "delta", "rows", "target")
-        return {name: getattr(self, name) for name in names}
+        names = ("epsilon", "k", "seed", "delta", "rows", "target")
+        return {"method": self.recipe} | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,12 @@ class Run:
         table = [asked.data]
         if source is not None or asked.table or asked.query:
             table = [as_table(asked.data, asked.schema, table=asked.table, query=asked.query)]
-        whole = get_method(asked.method).whole_table is not None
+        whole = asked.recipe.whole_table is not None
         done, total = count(1), len(asked.schema.protected) * (3 if whole else 1)  # read, modelled, drawn
         return protect_table(
             table.pop(),
             asked.schema,
             **asked.parameters,
-            grouping=asked.grouping,
             shuffle=asked.shuffles,
             clip=asked.clip,
             forget=forget,
@@ -240,16 +239,36 @@ def run_of(
         raise ParameterError(f"There is no engine '{engine}'.", nearest(engine, ENGINES))
     if master is not None and engine != "spark":
         raise ParameterError("--master belongs to Spark.", "Add --engine spark, or leave it out.")
-    if memory is None and engine == "local":
-        if scratch is not None:
-            raise ParameterError("--scratch belongs to --memory.", "Give both, or leave it out.")
-        return Run(request)
-    if memory is not None:
-        if engine == "spark":
+    if engine == "spark":
+        if memory is not None:
             raise ParameterError(
                 "--memory limits the local engine.", "Spark's own settings limit its executors."
             )
-        parse_memory(memory)
+        _require_streamable(request, engine)
+        if request.table or request.query or output_table:
+            raise ParameterError(
+                "Spark reads and writes Parquet, no tables of databases.",
+                "Leave out --table, --query and --output-table, or --engine.",
+            )
+        return OnSpark(request, master)
+    if memory is None:
+        if scratch is not None:
+            raise ParameterError("--scratch belongs to --memory.", "Give both, or leave it out.")
+        return Run(request)
+    parse_memory(memory)
+    _require_streamable(request, engine)
+    if source is None:
+        raise ParameterError(
+            "A frame is in memory already.", "Leave out the limit, or give the path of a Parquet file."
+        )
+    # What is impossible is said before where it would have been written.
+    request.recipe.check_schema(request.schema)
+    StreamedTable(Path(source), request.schema)
+    return OutOfCore(request, memory, None if scratch is None else Path(scratch))
+
+
+def _require_streamable(request: ProtectRequest, engine: str) -> None:
+    """Nothing that needs the whole table in memory, and no database that is read into it."""
     for given, name in (
         (request.shuffle, "--shuffle"),
         (request.grouping != "equal", "--grouping"),
@@ -259,24 +278,9 @@ def run_of(
             raise ParameterError(
                 f"{name} needs the whole table in memory.", f"Leave out {name}, or --memory and --engine."
             )
+    source = request.source
     if source is not None and is_database(source) and (engine != "spark" or Address.knows(source)):
         raise ParameterError("A database table is read into memory.", "Leave out --memory and --engine.")
-    if engine == "spark":
-        if request.table or request.query or output_table:
-            raise ParameterError(
-                "Spark reads and writes Parquet, no tables of databases.",
-                "Leave out --table, --query and --output-table, or --engine.",
-            )
-        return OnSpark(request, master)
-    if source is None:
-        raise ParameterError(
-            "A frame is in memory already.", "Leave out the limit, or give the path of a Parquet file."
-        )
-    assert memory is not None
-    # What is impossible is said before where it would have been written.
-    request.recipe.check_schema(request.schema)
-    StreamedTable(Path(source), request.schema)
-    return OutOfCore(request, memory, None if scratch is None else Path(scratch))
 
 
 def request_fingerprint(asked: ProtectRequest) -> str:

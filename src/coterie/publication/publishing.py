@@ -1,9 +1,9 @@
-"""The one way out, for rows, statistics, owners and studio: staged, charged, then given their names; or nothing is left.
+"""The one way to publish rows, statistics and parts of owners: staged, charged, then given their names; or nothing is left.
 
     publish_files(make, …)                   files whose bytes are at hand, with a ledger or without one
     publish_charged(make, destination, …)    rows and their certificate; `publish_uncharged` without a ledger
     place(staged)                            without a ledger: all parts, or what stood there before
-    place_charged(ledger, purpose, prepare)  with one: charged before anything can be seen, and once
+    place_charged(ledger, purpose, …)        with one: charged before anything can be seen, and once
 
 Parts become visible in their order. Give the data last: a certificate without its data promises nothing and shows nothing.
 What a killed process leaves is finished or given back by whoever opens the ledger next (coterie.publication.ledger). A
@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import load_private_key, sign
 from coterie.promise.terms import forecast, loss_of
 from coterie.publication.ledger import Entry, Ledger, Purpose, without_credentials
+from coterie.publication.staged_files import exists_already
 from coterie.publication.staging import (
     Staged,
     StagedRecord,
@@ -43,7 +45,7 @@ from coterie.table.hidden_files import remove_any, temporary_address, temporary_
 
 Target = Path | str  # a file or folder of this machine, or an address
 Hidden = Mapping[Target, Target]  # the name under which each is staged; others get one of their own
-Prepare = Callable[[], tuple[Sequence[Target], Callable[[Hidden], Sequence[Staged]]]]
+Hide = Callable[[Iterable[Target]], Hidden]  # chooses them, and tells the ledger if there is one
 
 
 def publish_files(
@@ -55,19 +57,19 @@ def publish_files(
     private: bool = False,
 ) -> None:
     """Put out files in the order of `make`, which is called when their ε is held, if there is a ledger."""
-    if ledger is None or purpose is None:
-        place(stage_files(make(), {}, force=force, private=private))
-        return
 
-    def prepare() -> tuple[Sequence[Target], Callable[[Hidden], Sequence[Staged]]]:
+    def stage_all(hide: Hide) -> Sequence[Staged]:
         files = make()
-        return list(files), lambda hidden: stage_files(files, hidden, force=force, private=private)
+        return _stage_files(files, hide(files), force=force, private=files if private else ())
 
-    place_charged(ledger, purpose, prepare)
+    if ledger is None or purpose is None:
+        place(stage_all(lambda _: {}))
+    else:
+        place_charged(ledger, purpose, stage_all)
 
 
-def stage_files(
-    files: Mapping[Path, bytes], hidden: Hidden, *, force: bool, private: bool = False
+def _stage_files(
+    files: Mapping[Path, bytes], hidden: Hidden, *, force: bool, private: Container[Path]
 ) -> list[Staged]:
     """Everything written and durable, nothing visible yet."""
     staged: list[Staged] = []
@@ -75,7 +77,8 @@ def stage_files(
         for path, content in files.items():
             name = hidden.get(path)
             temporary = None if name is None else Path(name)
-            staged.append(stage_bytes(content, path, force=force, private=private, temporary=temporary))
+            part = stage_bytes(content, path, force=force, private=path in private, temporary=temporary)
+            staged.append(part)
     except BaseException:
         discard(staged)
         raise
@@ -104,20 +107,22 @@ def place(staged: Sequence[Staged]) -> None:
         raise
 
 
-def place_charged(ledger: Ledger, purpose: Purpose, prepare: Prepare) -> None:
+def place_charged(ledger: Ledger, purpose: Purpose, stage_all: Callable[[Hide], Sequence[Staged]]) -> None:
     """Hold the ε, make the release, charge it, give it its names.
 
-    The ledger is told the hidden names before anything stands under them: a killed process leaves nothing that nobody
-    removes.
+    The ledger knows the hidden names before anything stands under them, so nothing of a killed process stays behind.
     """
     with ledger.charge(purpose) as charge:
-        targets, stage_all = prepare()
-        hidden: Hidden = {
-            target: temporary_for(target) if isinstance(target, Path) else temporary_address(target)
-            for target in targets
-        }
-        charge.staging(*hidden.values())
-        charge.publish(stage_all(hidden))
+
+        def hide(targets: Iterable[Target]) -> Hidden:
+            hidden: Hidden = {
+                target: temporary_for(target) if isinstance(target, Path) else temporary_address(target)
+                for target in targets
+            }
+            charge.staging(*hidden.values())
+            return hidden
+
+        charge.publish(stage_all(hide))
 
 
 def discard(staged: Sequence[Staged]) -> None:
@@ -162,7 +167,7 @@ Make = Callable[[], Any]  # a Release, or another Promise with rows
 Stage = Callable[[Any, "Destination", Path | str | None], Staged]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Destination:
     """Where everything goes, and what must not be overwritten on the way."""
 
@@ -178,11 +183,16 @@ class Destination:
     inputs: tuple[Any, ...] = ()
     force: bool = False
 
-    @property
+    @cached_property
+    def in_database(self) -> bool:
+        """Whether the data go to an address: of a database, or of an object store."""
+        return is_database(self.data)
+
+    @cached_property
     def certificate_path(self) -> Path:
         if self.certificate is not None:
             return self.certificate
-        if is_database(self.data):
+        if self.in_database:
             where = "an object store" if self.parts else "a database"
             raise ParameterError(
                 f"A release into {where} needs a place for its certificate.", "Give --certificate FILE."
@@ -192,24 +202,24 @@ class Destination:
     @property
     def shown(self) -> str:
         """For people and ledgers: no credentials."""
-        if is_database(self.data):
+        if self.in_database:
             return without_credentials(self.data) + (f" table '{self.table}'" if self.table else "")
         return str(Path(self.data).absolute())
 
     @property
     def files(self) -> list[Path]:
         """All files, in the order in which they become visible: the data last, never without their certificate."""
-        return self.small_files if is_database(self.data) else [*self.small_files, Path(self.data)]
+        return self.small_files if self.in_database else [*self.small_files, Path(self.data)]
 
     @property
     def place(self) -> Path | str:
         """Of the data: a path, or an address."""
-        return self.data if is_database(self.data) else Path(self.data)
+        return self.data if self.in_database else Path(self.data)
 
     @property
     def hidden(self) -> list[Path | str]:
         """Everything that is staged under a hidden name; a table of a database has a name of its own there."""
-        return [*self.small_files, *([] if is_database(self.data) and not self.parts else [self.place])]
+        return [*self.small_files, *([] if self.in_database and not self.parts else [self.place])]
 
     @property
     def small_files(self) -> list[Path]:
@@ -218,25 +228,24 @@ class Destination:
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
+        files = self.files
         try:
-            resolved = [path.resolve() for path in self.files]
-            taken = [path for path in self.files if path.exists() and not self.force]
-            homeless = [path for path in self.files if not path.parent.is_dir()]
+            resolved = [path.resolve() for path in files]
+            taken = [path for path in files if path.exists() and not self.force]
+            homeless = [path for path in files if not path.parent.is_dir()]
         except (OSError, RuntimeError):  # a name too long, a link that leads to itself
             raise OutputError("An output's name cannot be used here.", "Choose another name.") from None
         if len(set(resolved)) < len(resolved):
             raise OutputError("Two outputs have the same name.", "Give each its own file.")
         for path in taken:
-            raise OutputError(
-                f"{path} exists already.", "Choose another name, or replace it with --force (force=True)."
-            )
+            raise exists_already(path)
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
         if self.measurements is not None:
             require_writer(self.measurements)
-        if not is_database(self.data) and not self.parts:
+        if not self.in_database and not self.parts:
             require_writer(Path(self.data), streamed=self.streamed, schema=self.schema)
-        for path in self.files:
+        for path in files:
             refuse_overwriting(path, self.inputs)
         if self.key is not None:
             load_private_key(self.key)
@@ -285,7 +294,7 @@ def publish_charged(
     if ledger.finished(purpose):
         return _written(destination)
     pending = ledger.pending(purpose.population, purpose.target)
-    if pending is not None and is_database(destination.data):
+    if pending is not None and destination.in_database:
         if pending.purpose.fingerprint != purpose.fingerprint:
             raise LedgerError(
                 f"Release {pending.release} ({pending.purpose.method}) is charged and waits for its place as "
@@ -299,12 +308,12 @@ def publish_charged(
     stated = replace(purpose, status=release.guarantee.status, loss=release.loss)
     certified: list[Certificate] = []
 
-    def stage_all(hidden: Hidden) -> list[Staged]:
-        certificate, staged = _stage_all(release, destination, hidden, stage_data)
+    def stage_all(hide: Hide) -> Sequence[Staged]:
+        certificate, staged = _stage_all(release, destination, hide(destination.hidden), stage_data)
         certified.append(certificate)
         return staged
 
-    place_charged(ledger, stated, lambda: (destination.hidden, stage_all))
+    place_charged(ledger, stated, stage_all)
     return certified[0]
 
 
@@ -312,37 +321,22 @@ def _stage_all(
     release: Any, where: Destination, hidden: Hidden, stage_data: Stage
 ) -> tuple[Certificate, list[Staged]]:
     """Everything written, nothing visible yet, in the order of `Destination.files`."""
-    staged: list[Staged] = []
-    taken = (*where.inputs, where.data, where.certificate_path)
-
-    def file(content: bytes, path: Path, inputs: tuple[Any, ...], *, private: bool = False) -> Staged:
-        name = hidden.get(path)
-        return stage_bytes(
-            content,
-            path,
-            force=where.force,
-            private=private,
-            inputs=inputs,
-            temporary=None if name is None else Path(name),
-        )
-
+    data = stage_data(release, where, hidden.get(where.place))
     try:
-        staged.append(stage_data(release, where, hidden.get(where.place)))
-        data = staged[0]
         certificate = release.certify(Digest.model_validate({"over": data.over, "value": data.sha256}))
         if where.key is not None:
             certificate = sign(certificate, where.key)
-        staged.insert(0, file(certificate.to_json().encode(), where.certificate_path, taken[:-1]))
-        if where.measurements is not None:
-            content = table_bytes(release.measurements, where.measurements)
-            staged.insert(0, file(content, where.measurements, taken))
+        files: dict[Path, bytes] = {}
         if where.internal is not None:
-            figures = json.dumps(release.internal.to_dict(), indent=2).encode()
-            staged.insert(0, file(figures, where.internal, taken, private=True))
+            files[where.internal] = json.dumps(release.internal.to_dict(), indent=2).encode()
+        private = list(files)
+        if where.measurements is not None:
+            files[where.measurements] = table_bytes(release.measurements, where.measurements)
+        files[where.certificate_path] = certificate.to_json().encode()
+        return certificate, [*_stage_files(files, hidden, force=where.force, private=private), data]
     except BaseException:
-        discard(staged)
+        data.discard()
         raise
-    return certificate, staged
 
 
 def _resume(

@@ -18,8 +18,7 @@ from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
 from coterie.promise.loss import Loss
 from coterie.publication.engine_runs import Run, request_fingerprint
-from coterie.publication.journal import journal_purpose, open_journal
-from coterie.publication.ledger import Ledger
+from coterie.publication.ledger import Ledger, journal_purpose, open_journal
 from coterie.publication.publishing import (
     Destination,
     Make,

@@ -30,7 +30,7 @@ def recorded(folder: Path, name: str) -> list[dict[str, Any]]:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            continue  # somebody else's file
+            continue  # not a file of ours
         if isinstance(content, dict):
             found.append(content)
     return sorted(found, key=lambda one: str(one.get("made", "")))

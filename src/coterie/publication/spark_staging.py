@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from coterie.engines.spark.faults import told
 from coterie.errors import MissingExtra, OutputError, ParameterError
-from coterie.publication.staged_files import StagedFolder
+from coterie.publication.staged_files import StagedFolder, exists_already
 from coterie.publication.staging import Staged
 from coterie.table.address import without_credentials
 from coterie.table.digest import digest_of_parts
@@ -128,7 +128,7 @@ class RemoteFolder:
             else:
                 if not interrupted and storage.has(storage.target):
                     if not self.force:
-                        raise exists_already(self.spark, self.target)
+                        raise _in_the_way(self.spark, self.target)
                     storage.set_aside()
                 if storage.one_step:
                     storage.rename(storage.temporary, storage.target)
@@ -240,7 +240,7 @@ class _Storage:
         return sorted(status.getPath().getName() for status in self.system.listStatus(folder))
 
 
-def exists_already(spark: Any, address: str) -> OutputError:
+def _in_the_way(spark: Any, address: str) -> OutputError:
     system, path = file_system(spark, address)
     shown = without_credentials(address)
     if any(status.getPath().getName().startswith(UNFINISHED) for status in system.listStatus(path)):
@@ -248,7 +248,7 @@ def exists_already(spark: Any, address: str) -> OutputError:
             f"{shown} is half-written: the run that wrote it was interrupted.",
             "If it was charged to a ledger, run its command again, which finishes it; else replace it with --force.",
         )
-    return OutputError(f"{shown} exists already.", "Choose another name, or replace it with --force.")
+    return exists_already(shown)
 
 
 # A release that Spark writes: part files under a hidden name, hashed where they are, then given their own.
@@ -298,7 +298,7 @@ def refuse_early(spark: Any, target: str, *, force: bool) -> None:
         if not system.exists(path):
             return
         if not force:
-            raise exists_already(spark, target)
+            raise _in_the_way(spark, target)
         if system.getFileStatus(path).isFile():
             return
         found = [(status.getPath().getName(), status.isFile()) for status in system.listStatus(path)]

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from io import RawIOBase
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -26,7 +27,7 @@ from coterie.table.hidden_files import (
     sweep,
 )
 
-_BLOCK = 1 << 20  # small writes wait for company
+_BLOCK = 1 << 20  # smaller writes are collected first
 _WAITING = 4  # blocks that may wait for the disk
 _PUSHED = 32 << 20  # bytes after which the system is asked to begin writing to the disk
 
@@ -36,10 +37,11 @@ class _File(Protocol):
     def fileno(self) -> int: ...
 
 
-class HashingSink:
-    """What Arrow and the csv writer need of a file. A fault of the disk is raised by the next write, or by `finish`."""
+class HashingSink(RawIOBase):
+    """What Arrow and the csv writer write to. A fault of the disk is raised by the next write, or by `finish`.
 
-    closed = False
+    Nothing can be read back, and the file is closed by the one who opened it.
+    """
 
     def __init__(self, file: _File) -> None:
         self._file = file
@@ -85,20 +87,8 @@ class HashingSink:
     def tell(self) -> int:
         return self._size
 
-    def flush(self) -> None:
-        """Nothing can be read back before `finish`."""
-
-    def close(self) -> None:
-        """Arrow closes its sink; the file is closed by the one who opened it."""
-
-    def readable(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return False
 
     def _pass_on(self) -> None:
         if self._small:
@@ -157,7 +147,7 @@ class StagedFile:
 
     def publish(self) -> None:
         """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
-        with _told(self.target):
+        with _disk_errors(self.target):
             if not os.path.lexists(self.temporary):
                 self._expect_published()
                 return
@@ -187,13 +177,13 @@ class StagedFile:
         except FileExistsError:
             # A crash between link and unlink leaves both names on one file: that one is published.
             if not os.path.samefile(self.temporary, self.target):
-                raise _exists(self.target) from None
+                raise exists_already(self.target) from None
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise
             # A file system without links: look, then rename. The moment between is the best it offers.
             if os.path.lexists(self.target):
-                raise _exists(self.target) from None
+                raise exists_already(self.target) from None
             os.replace(self.temporary, self.target)
             return
         os.unlink(self.temporary)
@@ -231,7 +221,7 @@ class StagedFolder:
                 )
             return
         if os.path.lexists(self.target) and not self.force:
-            raise _exists(self.target)
+            raise exists_already(self.target)
         put_folder(self.temporary, self.target)
         if self.hold is not None:
             self.discard()
@@ -253,7 +243,7 @@ def stage_file(
     temporary: Path | None = None,
 ) -> StagedFile:
     """Check the target, then let `write` fill a temporary file beside it; on any fault nothing is left."""
-    with _told(target):
+    with _disk_errors(target):
         # Through a symbolic link: the file it points to is replaced, and the link stays.
         path = target.resolve()
         _refuse(target, path, force)
@@ -287,17 +277,17 @@ def _refuse(shown: Path, path: Path, force: bool) -> None:
         if not stat.S_ISREG(mode):
             raise OutputError(f"{shown} is no ordinary file.", "Name a file that may be replaced as a whole.")
         if not force:
-            raise _exists(shown)
+            raise exists_already(shown)
 
 
-def _exists(path: Path) -> OutputError:
+def exists_already(shown: object) -> OutputError:
     return OutputError(
-        f"{path} exists already.", "Choose another name, or replace it with --force (force=True)."
+        f"{shown} exists already.", "Choose another name, or replace it with --force (force=True)."
     )
 
 
 @contextmanager
-def _told(target: Path) -> Iterator[None]:
+def _disk_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -202,7 +202,7 @@ class StagedTable:
 
     def publish(self) -> None:
         """Rename within one transaction. Without `force`, a table that appeared meanwhile is kept."""
-        with connected(self.address, OutputError) as connection, _told(self.address, self.name):
+        with _connected(self.address, self.name) as connection:
             if not exists(connection, self.address.kind, self.staged_name):
                 self._expect_published(connection)
                 return
@@ -221,7 +221,7 @@ class StagedTable:
         )
 
     def discard(self) -> None:
-        with connected(self.address, OutputError) as connection, _told(self.address, self.name):
+        with _connected(self.address, self.name) as connection:
             execute(connection, f"DROP TABLE IF EXISTS {self.staged_name.sql}")
             connection.commit()
 
@@ -245,7 +245,7 @@ def _stage_table(
     columns = ", ".join(
         f"{quoted(column)} {kind}" for column, kind in zip(table.column_names, declarations, strict=True)
     )
-    with connected(address, OutputError) as connection, _told(address, name):
+    with _connected(address, name) as connection:
         name = _placed(connection, address, name)
         staged_name = name.beside(f"__coterie_{secrets.token_hex(6)}")
         if not force and exists(connection, address.kind, name):
@@ -267,7 +267,7 @@ def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, forc
         raise OutputError(
             "That staged table belongs to another database.", "Give the address of the first attempt."
         )
-    with connected(address, OutputError) as connection, _told(address, name):
+    with _connected(address, name) as connection:
         name = _placed(connection, address, name)
     return StagedTable(sha256, 0, force, address, name, TableName.parse(staged, address.kind))
 
@@ -288,9 +288,11 @@ def _exists(address: Address, name: TableName) -> OutputError:
 
 
 @contextmanager
-def _told(address: Address, name: TableName) -> Iterator[None]:
+def _connected(address: Address, name: TableName) -> Iterator[Any]:
+    """A connection whose errors are said of the table that is written."""
     try:
-        yield
+        with connected(address, OutputError) as connection:
+            yield connection
     except driver_faults(address) as error:
         code, text = sqlstate(error), str(error)
     else:

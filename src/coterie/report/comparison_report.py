@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,7 +19,7 @@ from coterie.methods import get_method
 from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes
 from coterie.report.charts import Figure, RiskPoint, risk_utility_map
-from coterie.report.charts.figure import page_style, script
+from coterie.report.charts.figure import page, page_style
 from coterie.report.examples import ORIGINAL, example_releases, risk_points, shown, whole_rows
 from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
 from coterie.report.ranking import (
@@ -83,8 +82,8 @@ def write_comparison(
                 path.unlink(missing_ok=True)
     example = examples.get(said.top.cell)
     certificate = example.certificate.to_json() if example else None
-    page = _page(comparison, said, best, figures, certificate, rows)
-    stage_bytes(page.encode(), folder / "report.html", force=True).publish()
+    content = _page(comparison, said, best, figures, certificate, rows)
+    stage_bytes(content.encode(), folder / "report.html", force=True).publish()
     return said
 
 
@@ -172,11 +171,12 @@ def _page(
     extra: Mapping[str, Mapping[str, MeasureResult]],
 ) -> str:
     """report.html: one file, no network, the verdict first."""
-    return rendered(
+    title = f"Comparison on {comparison.name}"
+    body = rendered(
         "report.html.j2",
         "The HTML report",
-        {"number": number},
-        title=f"Comparison on {comparison.name}",
+        {"number": number, "exact": as_text, "recipe": get_method, "beside": beside_in_words},
+        title=title,
         version=__version__,
         issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",
         comparison=comparison,
@@ -185,11 +185,9 @@ def _page(
         left_out=left_out(comparison.skipped),
         verdict=verdict,
         figures=figures,
-        promises=_promises(best),
-        style=page_style(),
-        script=script(),
+        promises={entry.cell.method: entry for entry in best},  # ε rises: at the largest
         best={
-            as_text(epsilon): [_best_row(entry) for entry in best if entry.cell.epsilon == epsilon]
+            as_text(epsilon): [entry for entry in best if entry.cell.epsilon == epsilon]
             for epsilon in comparison.epsilons
         },
         key_to_errors=key_to_errors(best),
@@ -201,48 +199,10 @@ def _page(
         },
         extra_measures=[get_measure(name) for name in next(iter(extra.values()), {})],
         measures=[get_measure(name) for name in comparison.results.values],
-        rows=_rows(comparison),
+        means=[comparison.results.mean(name) for name in comparison.results.values],
+        groups=GROUPS,
         certificate=certificate,
         certificate_of=shown(verdict.top.cell),
         sample=comparison.sample,
     )
-
-
-def _promises(best: list[Best]) -> list[dict[str, Any]]:
-    """One entry per method, for its best cell at the largest ε."""
-    found = {entry.cell.method: entry for entry in best}  # ε rises, so the largest stays
-    return [
-        {
-            "method": get_method(name),
-            "cell": entry.cell,
-            "guarantee": entry.guarantee,
-            "beside": beside_in_words(entry.guarantee.beside),
-        }
-        for name, entry in found.items()
-    ]
-
-
-def _best_row(entry: Best) -> dict[str, Any]:
-    return {
-        "method": entry.cell.method,
-        "k": entry.cell.k if entry.cell.k > 1 else "–",
-        "error": entry.error,
-        "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
-        "words": entry.words,
-        "group": GROUPS[entry.group],
-        "status": entry.guarantee.status.value,
-        "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
-    }
-
-
-def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-    means = {name: comparison.results.mean(name) for name in comparison.results.values}
-    return [
-        {
-            "method": cell.method,
-            "k": cell.k if cell.k > 1 else "–",
-            "epsilon": as_text(cell.epsilon),
-            "values": [means[name][cell] for name in means],
-        }
-        for cell in comparison.results.cells
-    ]
+    return page(title, body, page_style())

@@ -7,29 +7,25 @@ last two but whether an audit was made and its verdict: no figure that was compu
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.errors import CertificateError, DataError, ParameterError
+from coterie.errors import DataError, MissingExtra, ParameterError, reading
 from coterie.evaluation.evaluation import Evaluation
 from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
-from coterie.promise.signing import check_signature, released_digest
-from coterie.publication.ledger import Entry, Ledger
+from coterie.promise.signing import check_signature, require_digest
+from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import publish_files
 from coterie.publication.severe_audit import kept_reason, recorded, recorded_audits
 from coterie.report.dossier_blocks import Dossier
 from coterie.report.dossier_content import DossierFacts, LedgerFacts, dossier_of
 from coterie.report.dossier_page import dossier_page
-from coterie.report.dossier_pdf import dossier_pdf
-from coterie.schema.exact import as_text
 from coterie.table.address import is_database, without_credentials
 
 JsonDocument = Mapping[str, Any]
@@ -129,24 +125,23 @@ def write_dossier(
     >>> made.html.name, made.pdf.name
     ('out.csv.dossier.html', 'out.csv.dossier.pdf')
     """
+    given = {name: value for name, value in locals().items() if name not in ("output", "force")}
     name = "public-dossier" if public else "dossier"
     stem = f"{_beside(released, certificate)}.{name}" if output is None else str(output)
-    made = compose_dossier(
-        released,
-        table=table,
-        certificate=certificate,
-        audit=audit,
-        evaluation=evaluation,
-        ledger=ledger,
-        title=title,
-        audience=audience,
-        public=public,
-        despite=despite,
-    )
+    made = compose_dossier(**given)
     html, pdf = Path(f"{stem}.html"), Path(f"{stem}.pdf")
     files = {pdf: dossier_pdf(made), html: dossier_page(made).encode()}
     publish_files(lambda: files, force=force, private=not public)
     return WrittenDossier(html, pdf, public)
+
+
+def dossier_pdf(made: Dossier) -> bytes:
+    """As PDF, where the library for it is installed."""
+    try:
+        from coterie.report import dossier_pdf as pdf
+    except ImportError:
+        raise MissingExtra.named("report", "A dossier as PDF") from None
+    return pdf.drawn(made)
 
 
 def _beside(released: str | Path, certificate: Certificate | str | Path | None) -> Path:
@@ -180,17 +175,13 @@ def compose_dossier(
     made = file if isinstance(file, Certificate) else Certificate.read(file)
     shown = without_credentials(str(released)) if is_database(released) else beside.name
     digest = made.release.digest
-    if released_digest(str(released), table, digest) != digest.value:
-        raise CertificateError(
-            f"{shown} and its certificate do not belong together: the digests differ.",
-            "Give the certificate of this release with --certificate (certificate=), or the file as it was written.",
-        )
+    require_digest(str(released), table, digest)
     if made.signature is not None:
         check_signature(made, None)
     folder = beside.absolute().parent
     found = _checked(audit, "audit", folder, digest.value)
-    entry, account = _account(ledger, digest.value)
-    reason = (despite or "").strip() or (entry.purpose.despite if entry else "")
+    account = _account(ledger, digest.value)
+    reason = (despite or "").strip() or (account.entry.purpose.despite if account else "")
     if not reason and not isinstance(file, Certificate):
         reason = kept_reason(Path(file), digest.value)
     earlier = "" if found is not None else _severe_before(folder, made.method)
@@ -265,10 +256,10 @@ def _severe_before(folder: Path, method: str) -> str:
 
 
 def _document(path: Path, what: str) -> JsonDocument:
+    with reading(f"The {what} {path}", DataError):
+        text = path.read_text(encoding="utf-8")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"The {what} {path} cannot be read ({error.strerror}).", "Check the path.") from None
+        content = json.loads(text)
     except ValueError:
         content = None
     if not isinstance(content, dict):
@@ -276,35 +267,16 @@ def _document(path: Path, what: str) -> JsonDocument:
     return content
 
 
-def _short(value: Fraction, *, up: bool = True) -> str:
-    """Three digits, rounded against whoever spends: what is spent up, what is left down. The ledger has it exactly."""
-    if value <= 0:
-        return "0"
-    step = Fraction(10) ** (math.floor(math.log10(value)) - 2)
-    return as_text((math.ceil if up else math.floor)(value / step) * step)
-
-
-def _account(ledger: str | Path | None, digest: str) -> tuple[Entry | None, LedgerFacts | None]:
+def _account(ledger: str | Path | None, digest: str) -> LedgerFacts | None:
     """The charge for these bytes, and how the account stands."""
     if ledger is None:
-        return None, None
+        return None
     book = Ledger.inspect(ledger)
     for entry in book.entries.values():
         if entry.state.charged and any(part.sha256 == digest for part in entry.staged):
             population = entry.purpose.population
-            balance = book.balance(population)
             others = [one for one in book.releases(population) if one.state.charged and one is not entry]
-            return entry, LedgerFacts(
-                population=population,
-                charged=entry.purpose.loss.amount(_short),
-                at=entry.changed_at,
-                spent=_short(balance.spent),
-                lifetime=_short(balance.lifetime),
-                remaining=_short(balance.remaining, up=False),
-                share_spent=float(balance.spent / balance.lifetime) if balance.lifetime else 0.0,
-                others=len(others),
-                proved=entry.purpose.proved,
-            )
+            return LedgerFacts(entry, book.balance(population), len(others))
     raise DataError(
         "The ledger has no charge for this release.", "Give the ledger that was charged for this very file."
     )

@@ -6,11 +6,12 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from textwrap import shorten
 from typing import Any
 
 from coterie.auditing.attacks import all_attacks
-from coterie.auditing.attacks.finding import Level, percent
+from coterie.auditing.attacks.finding import Estimate, Level, Unit
 from coterie.errors import counted, shortened
 from coterie.evaluation.measure import DESTROYED
 from coterie.methods.guarantee import Status
@@ -23,6 +24,8 @@ from coterie.promise.posterior import (
     odds_in_words,
     share_in_words,
 )
+from coterie.publication.ledger import Balance, Entry
+from coterie.report.audit_page import shown
 from coterie.report.dossier_blocks import (
     BAD,
     OK,
@@ -42,21 +45,16 @@ from coterie.report.dossier_blocks import (
 )
 from coterie.report.dossier_uses import judged, synthetic_rows, uses
 from coterie.schema.attributes import Role, Source
+from coterie.schema.exact import as_text
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerFacts:
     """One charge, and its account as it stands now. All of it follows from public parameters."""
 
-    population: str
-    charged: str
-    at: str
-    spent: str
-    lifetime: str
-    remaining: str
-    share_spent: float
-    others: int
-    proved: bool  # what is not is outside the account
+    entry: Entry
+    balance: Balance
+    others: int  # charged releases of the same people
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +252,8 @@ def _figures(facts: DossierFacts) -> list[DossierSection]:
         rows.append(
             (
                 DossierCell(known.title if known else finding["attack"]),
-                DossierCell(_interval(finding["estimate"], finding["unit"])),
-                DossierCell(_figure(finding["baseline"]["value"], finding["unit"])),
+                DossierCell(shown(_estimate(finding["estimate"]), Unit(finding["unit"]))),
+                DossierCell(shown(Estimate.exact(finding["baseline"]["value"]), Unit(finding["unit"]))),
                 DossierCell("No control group" if level is Level.UNKNOWN else SAID[level], TONES[level]),
             )
         )
@@ -273,17 +271,9 @@ def _figures(facts: DossierFacts) -> list[DossierSection]:
     ]
 
 
-def _figure(value: float | None, unit: str) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    return percent(max(value, 0.0)) if unit == "share" else f"{value:.2f}"
-
-
-def _interval(estimate: Mapping[str, Any], unit: str) -> str:
-    value, low, high = (_figure(estimate[end], unit) for end in ("value", "low", "high"))
-    if estimate["low"] == estimate["high"]:
-        return value
-    return f"at least {low}" if high == "–" else f"{value} ({low} to {high})"
+def _estimate(written: Mapping[str, Any]) -> Estimate:
+    """As JSON has it: an open end is null."""
+    return Estimate(**{**written, "high": math.inf if written["high"] is None else written["high"]})
 
 
 _REASON = 1500  # letters; all of it lies beside the release
@@ -317,22 +307,32 @@ def _ledger(facts: DossierFacts) -> DossierSection:
     if account is None:
         words = "No ledger was given. Promises about the same people add up: record this release before the next one."
         return DossierSection(heading, (DossierText(words),))
-    meter = Meter(
-        account.share_spent, f"spent: ε = {account.spent}", f"left: {account.remaining} of {account.lifetime}"
+    balance, purpose, on = account.balance, account.entry.purpose, day(account.entry.changed_at)
+    charged, lifetime = purpose.loss.amount(_short), _short(balance.lifetime)
+    spent, left = (
+        f"spent: ε = {_short(balance.spent)}",
+        f"left: {_short(balance.remaining, up=False)} of {lifetime}",
     )
-    others = (
-        f"{counted(account.others, 'other release')} so far" if account.others else "no other release so far"
-    )
+    meter = Meter(float(balance.spent / balance.lifetime) if balance.lifetime else 0.0, spent, left)
+    others = f"{counted(account.others, 'other release') if account.others else 'no other release'} so far"
     words = (
-        f"Charged to “{account.population}” on {day(account.at)}: {account.charged}; {others}. Promises add up, and "
-        f"the ledger refuses more than {account.lifetime} in all."
+        f"Charged to “{balance.population}” on {on}: {charged}; {others}. Promises add up, and the ledger refuses more "
+        f"than {lifetime} in all."
     )
-    if not account.proved:
+    if not purpose.proved:
         words = (
-            f"Recorded for “{account.population}” on {day(account.at)} ({account.charged}), outside the account: without a "
-            f"proof no ε limits what this release tells, so it is in no sum; {others}."
+            f"Recorded for “{balance.population}” on {on} ({charged}), outside the account: without a proof no ε limits "
+            f"what this release tells, so it is in no sum; {others}."
         )
     return DossierSection(heading, (meter, DossierText(words, small=True)))
+
+
+def _short(value: Fraction, *, up: bool = True) -> str:
+    """Three digits, rounded against whoever spends: what is spent up, what is left down. The ledger has it exactly."""
+    if value <= 0:
+        return "0"
+    step = Fraction(10) ** (math.floor(math.log10(value)) - 2)
+    return as_text((math.ceil if up else math.floor)(value / step) * step)
 
 
 def _who(facts: DossierFacts) -> DossierSection:

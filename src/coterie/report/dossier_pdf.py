@@ -7,7 +7,13 @@ from html import escape
 from io import BytesIO
 from typing import Any
 
-from coterie.errors import MissingExtra
+from reportlab.graphics.shapes import Drawing, Rect, String
+from reportlab.lib.colors import HexColor
+from reportlab.lib.styles import ParagraphStyle
+from reportlab.pdfbase.pdfmetrics import getFont, registerFont, registerFontFamily
+from reportlab.pdfbase.ttfonts import TTFont
+from reportlab.platypus import KeepInFrame, PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table
+
 from coterie.report.charts.figure import STATIC
 from coterie.report.dossier_blocks import (
     Belief,
@@ -44,14 +50,8 @@ COLOURS = {
 REGULAR, BOLD = "CoterieSans", "CoterieSans-Bold"
 
 
-def dossier_pdf(dossier: Dossier) -> bytes:
+def drawn(dossier: Dossier) -> bytes:
     """The bytes of the file. The same dossier gives the same bytes."""
-    try:
-        from reportlab import platypus
-        from reportlab.pdfbase.pdfmetrics import registerFont, registerFontFamily
-        from reportlab.pdfbase.ttfonts import TTFont
-    except ImportError:
-        raise MissingExtra.named("report", "A dossier as PDF") from None
     for name, file in ((REGULAR, "DejaVuSans-subset.ttf"), (BOLD, "DejaVuSans-Bold-subset.ttf")):
         registerFont(TTFont(name, str(STATIC / file)))
     registerFontFamily(REGULAR, normal=REGULAR, bold=BOLD, italic=REGULAR, boldItalic=BOLD)
@@ -62,13 +62,13 @@ def dossier_pdf(dossier: Dossier) -> bytes:
     # Whatever is long, each page stays one page: its letters become smaller.
     parts: list[Any] = []
     for page in pages:
-        parts += [platypus.KeepInFrame(0, 0, page, mode="shrink"), platypus.PageBreak()]
+        parts += [KeepInFrame(0, 0, page, mode="shrink"), PageBreak()]
 
     def frame(canvas: Any, document: Any) -> None:
         _frame(canvas, dossier, document.page)
 
     written = BytesIO()
-    template = platypus.SimpleDocTemplate(
+    template = SimpleDocTemplate(
         written,
         pagesize=(210 * MM, 297 * MM),
         leftMargin=SIDE - _PADDING,
@@ -86,8 +86,6 @@ def dossier_pdf(dossier: Dossier) -> bytes:
 
 def markup_of(words: str) -> str:
     """Safe to stand in a paragraph; a letter that the file does not have shows as a question mark."""
-    from reportlab.pdfbase.pdfmetrics import getFont
-
     known = {ord("\n"), *getFont(REGULAR).face.charToGlyph}
     words = "".join(letter if ord(letter) in known else "?" for letter in unbroken(words))
     return escape(words).replace("\n", "<br/>")
@@ -121,10 +119,6 @@ def _text(
     hang: float = 0.0,
 ) -> Any:
     """`markup` is escaped already."""
-    from reportlab.lib.colors import HexColor
-    from reportlab.lib.styles import ParagraphStyle
-    from reportlab.platypus import Paragraph
-
     style = ParagraphStyle(
         "dossier",
         fontName=BOLD if bold else REGULAR,
@@ -140,8 +134,6 @@ def _text(
 
 
 def _boxed(rows: list[list[Any]], widths: list[float], *style: tuple[Any, ...]) -> Any:
-    from reportlab.platypus import Table
-
     usual = [
         ("VALIGN", (0, 0), (-1, -1), "TOP"),
         ("LEFTPADDING", (0, 0), (-1, -1), 0),
@@ -157,8 +149,6 @@ def _chip(tone: str, words: str) -> str:
 
 
 def _section(section: DossierSection) -> list[Any]:
-    from reportlab.platypus import Spacer
-
     chip = f" &nbsp; <font size='8.6'>{_chip(*section.chip)}</font>" if section.chip else ""
     parts = [Spacer(1, 3.2 * MM), _text(f"<b>{markup_of(section.heading)}</b>{chip}", 10.4, after=1)]
     for block in section.blocks:
@@ -194,9 +184,6 @@ def _(block: Belief) -> list[Any]:
 
 
 def _bar(share: float, words: str, after: bool) -> Any:
-    from reportlab.graphics.shapes import Drawing, Rect, String
-    from reportlab.lib.colors import HexColor
-
     length, height = WIDTH - 8 * MM - 48 * MM - 6, 11.0
     drawing = Drawing(length, height)
     drawing.add(Rect(0, 0, length, height, fillColor=HexColor("#d9e3ee"), strokeColor=None))
@@ -212,8 +199,6 @@ def _bar(share: float, words: str, after: bool) -> Any:
 
 @_block.register
 def _(block: DossierText) -> list[Any]:
-    from reportlab.platypus import Spacer
-
     size, colour = (7.6, "quiet") if block.small else (8.6, "ink")
     return [Spacer(1, 1.2 * MM), _text(markup_of(block.text), size, colour=colour)]
 
@@ -241,9 +226,6 @@ def _cell(cell: DossierCell) -> str:
 
 @_block.register
 def _(block: Meter) -> list[Any]:
-    from reportlab.graphics.shapes import Drawing, Rect
-    from reportlab.lib.colors import HexColor
-
     drawing = Drawing(WIDTH, 12)
     drawing.add(Rect(0, 0, WIDTH, 12, fillColor=HexColor("#e3e8ee"), strokeColor=None))
     spent = Rect(
@@ -263,8 +245,6 @@ def _(block: Command) -> list[Any]:
 
 @_block.register
 def _(block: Signatures) -> list[Any]:
-    from reportlab.platypus import Spacer
-
     gap = 7 * MM
     width = (WIDTH - gap * (len(block.who) - 1)) / len(block.who)
     cells: list[Any] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from coterie.comparison.results import cell_warnings, promise
 from coterie.errors import ParameterError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
-from coterie.methods.guarantee import Guarantee, Status
+from coterie.methods.guarantee import Guarantee, Status, beside_in_words, label_beside_status
 from coterie.promise.posterior import DP
 from coterie.report.charts import RiskPoint, percent
 from coterie.schema.arrays import Floats
@@ -125,6 +126,22 @@ class Best:
             return int(get_method(self.cell.method).lists)
         return 3 if status in (Status.BOUNDED, Status.CONDITIONAL) else 5 if status is Status.NONE else 4
 
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "method": self.cell.method,
+            "k": self.cell.k,
+            "epsilon": as_text(self.cell.epsilon),
+            "error": self.error,
+            "measure": self.measure,
+            "words": self.words,
+            "status": self.guarantee.status.value,
+            "label": self.guarantee.label,
+            "beside": beside_in_words(self.guarantee.beside),
+            "warnings": list(self.warnings),
+            "synthetic": self.synthetic,
+        }
+
     @property
     def rests_on_noise(self) -> bool:
         """Baselines without noise (ranking or MDAV alone) are no rivals of methods that promise something by noise."""
@@ -197,7 +214,7 @@ def best_cells(comparison: Comparison) -> list[Best]:
                     near,
                     guarantee,
                     measure,
-                    cell_warnings(best, comparison.schema, comparison.records),
+                    cell_warnings(best, comparison.schema, comparison.records, guarantee),
                 )
             )
     return sorted(found, key=lambda entry: (entry.cell.epsilon, entry.group, entry.error))
@@ -258,7 +275,7 @@ def verdict(
         best_at = "changes the data least" if wanted is None else f"is best for {PURPOSES[wanted][1]}"
         headline = (
             f"{opening}{top.choice}{at} {best_at}{among}: {top.words} ({top.figure}). "
-            f"Its promise is {top.guarantee.status.value}: {_label(top)}."
+            f"Its promise is {top.guarantee.status.value}: {label_beside_status(top.guarantee)}."
         )
     else:
         names = ", ".join(dict.fromkeys(entry.cell.method for entry in entries))
@@ -323,11 +340,6 @@ def _weaker_but_closer(entries: Sequence[Best], top: Best) -> list[str]:
             best = min(closer, key=lambda entry: entry.error)
             said.append(f"{best.choice} changes the data less ({best.figure}), but: {best.guarantee.label}.")
     return said
-
-
-def _label(entry: Best) -> str:
-    """The label, without the status that some labels begin with."""
-    return entry.guarantee.label.removeprefix(f"{entry.guarantee.status.value}; ")
 
 
 def _categories(comparison: Comparison, top: Best) -> list[str]:

@@ -71,11 +71,18 @@ def statistics_page(published: Published) -> str:
     certificate = published.certificate
     chosen = _compared(request)
     compared = scores_figure(chosen) if chosen is not None and len(chosen.rows) > 1 else None
-    measured = view.measured()
-    left = len(certificate.measurements) - len(measured)
+    left = len(certificate.measurements) - MOST_ROWS
+    budget = view.specification.budget
     body = rendered(
         "statistics.html.j2",
         "The page of a release",
+        {
+            "brief": lambda text: brief(Fraction(text)),
+            "number": lambda text: number(float(text)),
+            "share": lambda text: float(Fraction(text) / budget.total),
+            "percent": percent,
+            "meter": meter,
+        },
         published=published,
         certificate=certificate,
         issued=f"{datetime.fromisoformat(certificate.issued):%d %B %Y}",
@@ -89,9 +96,9 @@ def statistics_page(published: Published) -> str:
         equations=view.listed([row for row in view.rows if row["kind"] == EQUATION]),
         all_words=_ALL_WORDS,
         spent=_spent(view.specification, chosen),
-        currency=view.specification.budget.currency,
-        measured=measured,
-        more_measured=f"{left:,} more are on the certificate." if left else "",
+        currency=budget.currency,
+        measured=certificate.measurements[:MOST_ROWS],
+        more_measured=f"{left:,} more are on the certificate." if left > 0 else "",
         strategies=[] if chosen is None else _strategies(chosen),
         alternatives=compared,
         notes=certificate.notes,
@@ -297,23 +304,6 @@ class _View:
         # A margin lies beyond its cells.
         bar = "" if margin else interval_mark(value, lower, upper, *ends)
         return {"value": shown(row), "interval": interval(row), "margin": margin, "bar": bar}
-
-    def measured(self) -> list[dict[str, Any]]:
-        """From the certificate: what got how much of the budget, and its noise."""
-        total = self.specification.budget.total
-        found = []
-        for one in self.published.certificate.measurements[:MOST_ROWS]:
-            share = float(Fraction(one.budget) / total)
-            found.append(
-                {
-                    "name": one.name,
-                    "budget": brief(Fraction(one.budget)),
-                    "share": percent(share),
-                    "bar": meter(share),
-                    "noise": f"{one.mechanism}, scale {number(float(one.scale))}",
-                }
-            )
-        return found
 
 
 def shown(row: Row) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -12,17 +12,13 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import SchemaError, nearest
 from coterie.schema.codebook import check_codes, check_marks, with_codes
-from coterie.schema.column_names import check_names as check_names
 from coterie.schema.dialect import Dialect
-from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
 from coterie.schema.domain import Frozen, as_number, as_text, as_texts, exactly, typed_bound
 from coterie.schema.domain import Order as Order
 from coterie.schema.domain import Parameters as Parameters
-from coterie.schema.domain import Search as Search
-from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
 from coterie.schema.recoding import Recodable, apply_recoding
 from coterie.schema.roles import Missing as Missing
@@ -144,33 +140,31 @@ not_applicable : optional
             )
         return self.domain
 
-    @property
+    @cached_property
     def is_protected(self) -> bool:
         return self.role in (Role.PROTECT, Role.WEIGHT)
 
+    @property
+    def is_public(self) -> bool:
+        """Whether it is said what is public: bounds, or labels."""
+        if self.type.ranged:
+            return self.domain is not None
+        return self.type is AttributeType.BOOLEAN or self.categories is not None
+
     def require_public(self) -> None:
-        """A protected attribute must say what is public about it: bounds, or labels."""
+        """A protected attribute must say it."""
         if self.type.ranged:
             self.bounds()
-        elif self.type is not AttributeType.BOOLEAN and self.categories is None:
+        elif not self.is_public:
             raise SchemaError(
                 f"Attribute '{self.name}' is protected but its labels are not declared.",
                 "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
             )
 
-    @property
+    @cached_property
     def gaps(self) -> bool:
         """Whether *missing* is an outcome that is measured and released."""
         return self.missing is Missing.OWN_CATEGORY or self.not_applicable is not None
-
-    @property
-    def is_public(self) -> bool:
-        """Whether that is said."""
-        try:
-            self.require_public()
-        except SchemaError:
-            return False
-        return True
 
     @property
     def from_data(self) -> str:
@@ -196,12 +190,10 @@ not_applicable : optional
     @property
     def order_from_data(self) -> bool:
         """Counted in the data, or the order of a list that came from the data."""
-        listed = self.type is AttributeType.ORDINAL or (
-            self.categories is not None and self.categories.order == Order.LISTED
-        )
-        return self.ranked_by_frequency or (
-            listed and self.categories is not None and bool(self.categories.leaks)
-        )
+        if self.categories is None:
+            return False
+        listed = self.type is AttributeType.ORDINAL or self.categories.order is Order.LISTED
+        return self.ranked_by_frequency or (listed and bool(self.categories.leaks))
 
 
 class Schema(Frozen):
@@ -239,30 +231,37 @@ class Schema(Frozen):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"described twice: {', '.join(twice)}")
-        check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
+        if self.unit is not None:
+            check_unit(self.unit, {attribute.name: attribute.role for attribute in self.attributes})
         check_rules(self.edit_rules, self.protected)
-        check_weights(self.attributes, self.totals)
+        if self.weight is not None or self.totals is not None:
+            check_weights(self.attributes, self.totals)
         return self
 
-    @property
+    @cached_property
     def edit_rules(self) -> EditRules:
         return read_rules(self.rules, self.protected, None if self.unit is None else self.unit.column)
 
     def with_role(self, role: Role) -> tuple[Attribute, ...]:
         return tuple(attribute for attribute in self.attributes if attribute.role is role)
 
-    @property
+    @cached_property
     def protected(self) -> tuple[Attribute, ...]:
         """What goes through the method: a weight too, unless it is made from public totals."""
         raked = self.raked
         return tuple(a for a in self.attributes if a.is_protected and a is not raked)
 
-    @property
+    @cached_property
+    def searched(self) -> tuple[str, ...]:
+        """Protected attributes whose bounds are found in the data, and paid for (`source: dp`)."""
+        return tuple(a.name for a in self.protected if a.domain and a.domain.source is Source.DP)
+
+    @cached_property
     def weight(self) -> Attribute | None:
         """The survey weight, if there is one."""
         return next(iter(self.with_role(Role.WEIGHT)), None)
 
-    @property
+    @cached_property
     def raked(self) -> Attribute | None:
         """The weight, where it is not read but made from public totals."""
         return self.weight if self.totals is not None else None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.schema.codebook import marks_inside
+from coterie.schema.document import shown_bound
 from coterie.schema.domain import AttributeType, Source
 from coterie.schema.survey_words import is_household
 from coterie.schema.unit import PrivacyUnit
@@ -44,7 +46,7 @@ def declared(schema: Schema, records: int) -> DeclaredFacts:
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         recoded=tuple(f"{a.name}: {words}" for a in protected if (words := a.recoded_in_words)),
         bounds_from_data=tuple(a.from_data for a in protected if a.from_data),
-        bounds_paid=tuple(a.name for a in protected if a.domain and a.domain.source == Source.DP),
+        bounds_paid=schema.searched,
         order_from_data=tuple(a.name for a in protected if a.order_from_data),
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
@@ -58,6 +60,42 @@ def declared(schema: Schema, records: int) -> DeclaredFacts:
         weight=schema.weight.name if schema.weight is not None else "",
         totals=schema.totals is not None,
     )
+
+
+def declared_of(attribute: Attribute, tree: str | None) -> dict[str, Any]:
+    """What a certificate repeats of a protected attribute. What would give away the data is left out.
+
+    `tree`: the digest of its tree of labels.
+    """
+    domain, labels = attribute.domain, attribute.categories
+    found: dict[str, Any] = {
+        "missing": attribute.missing,
+        "missing_marks": attribute.missing_marks,
+        "imputed": None if attribute.impute is None else str(attribute.impute),
+        "outside": attribute.outside if attribute.in_file.type.ranged else None,
+        "recoded": attribute.recoded_in_words,
+    }
+    if domain is not None:
+        leaks = domain.leaks
+        found["domain"] = {
+            "lower": None if "lower" in leaks else shown_bound(domain.lower, attribute.type),
+            "upper": None if "upper" in leaks else shown_bound(domain.upper, attribute.type),
+            "source": domain.source,
+            "from_data": domain.from_data,
+            "public_because": domain.reasons,
+        }
+    if labels is not None:
+        public = not labels.leaks
+        found["categories"] = {
+            "taxonomy": labels.taxonomy,
+            "labels": labels.labels if public else None,
+            "sha256": tree if public else None,
+            "order": labels.order,
+            "source": labels.source if public else Source.DATA,
+            "from_data": labels.from_data if public else None,
+            "public_because": labels.reasons,
+        }
+    return found
 
 
 def _marked_inside(attribute: Attribute) -> str:

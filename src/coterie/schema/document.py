@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from coterie.errors import CoterieError, SchemaError, nearest
+from coterie.errors import CoterieError, SchemaError, nearest, reading
 from coterie.schema.attributes import Attribute, AttributeType, Schema, Source
-from coterie.schema.domain import Domain, as_date, as_timestamp
+from coterie.schema.domain import as_date, as_timestamp
 from coterie.schema.exact import as_text
 
 # YAML as people write it: a name used twice is refused, labels stay as they stand, faults are told with their line.
@@ -85,20 +85,15 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _n
 
 
 SCHEMA_VERSION = 1
+_OPTIONAL = ("dialect", "unit", "totals", "parameters")
 _TOP = ("coterie_schema", "dialect", "unit", "totals", "attributes", "rules", "parameters")
 
 
 def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
     """A schema file, or YAML text (then `folder` is where its taxonomies are looked for)."""
     if isinstance(source, Path) or "\n" not in source:
-        try:
+        with reading(f"The schema file {source}", SchemaError):
             text = Path(source).read_text(encoding="utf-8")
-        except OSError as error:
-            raise SchemaError(
-                f"The schema file {source} cannot be read ({error.strerror}).", "Check the path."
-            ) from None
-        except UnicodeDecodeError:
-            raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
         folder = Path(source).resolve().parent
     else:
         text = source
@@ -162,11 +157,8 @@ def schema_from(document: object) -> Schema:
         return Schema.model_validate(
             {
                 "attributes": tuple(attributes),
-                "parameters": document.get("parameters"),
-                "dialect": document.get("dialect") or {},
-                "unit": document.get("unit"),
                 "rules": _rules(document.get("rules")),
-                "totals": document.get(_TOTALS),
+                **{name: document[name] for name in _OPTIONAL if document.get(name) is not None},
             }
         )
     except ValidationError as error:
@@ -210,15 +202,6 @@ def shown_bound(value: float, kind: AttributeType) -> str:
     if kind is AttributeType.TIMESTAMP:
         return as_timestamp(value)
     return str(int(value)) if kind is AttributeType.INTEGER else repr(value)
-
-
-def public_bounds(domain: Domain, kind: AttributeType) -> tuple[str | None, str | None]:
-    """Both bounds as people write them; None for one that would give away the data."""
-    leaks = domain.leaks
-    return (
-        None if "lower" in leaks else shown_bound(domain.lower, kind),
-        None if "upper" in leaks else shown_bound(domain.upper, kind),
-    )
 
 
 def _attribute(name: str, content: object) -> Attribute:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, StrEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -34,20 +34,11 @@ class AttributeType(StrEnum):
     CATEGORICAL = "categorical"
     BOOLEAN = "boolean"
 
-    @property
-    def has_zero(self) -> bool:
-        """Whether 0 means nothing of it: a date or a rank counts from a place that somebody chose."""
-        return self in (AttributeType.CONTINUOUS, AttributeType.INTEGER)
-
-    @property
-    def labelled(self) -> bool:
-        """Whether its values are labels without a number of their own."""
-        return self in (AttributeType.CATEGORICAL, AttributeType.BOOLEAN)
-
-    @property
-    def ranged(self) -> bool:
-        """Whether the public domain is a range with two bounds."""
-        return self.has_zero or self in (AttributeType.DATE, AttributeType.TIMESTAMP)
+    def __init__(self, name: str) -> None:
+        # Whether 0 means nothing of it: a date or a rank counts from a place that somebody chose.
+        self.has_zero = name in ("continuous", "integer")
+        self.ranged = self.has_zero or name in ("date", "timestamp")  # the domain has two bounds
+        self.labelled = name in ("categorical", "boolean")  # labels without a number of their own
 
 
 # Bounds as numbers: plain ones, dates as days since 1970-01-01, timestamps as seconds since then (UTC).
@@ -163,6 +154,13 @@ class Frozen(BaseModel):
             usual = type(self).model_fields.get(name or "")
             if usual is None or value != usual.default:
                 yield name, value.value if isinstance(value, Enum) else value
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other entries. What follows from the entries (`cached_property`) is computed anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 class Public(Frozen):
@@ -307,12 +305,12 @@ class Domain(Public):
             return Fraction(0)
         return self.share if self.share is not None else _PRICE_OF_BOUNDS
 
-    @property
+    @cached_property
     def width(self) -> Fraction:
         """Δ, exactly: the difference of the two doubles."""
-        return _width(self.lower, self.upper)
+        return Fraction(self.upper) - Fraction(self.lower)
 
-    @property
+    @cached_property
     def middle(self) -> float:
         return self.lower + (self.upper - self.lower) / 2
 
@@ -334,12 +332,6 @@ def multiples(lower: float, upper: float, step: float) -> tuple[float, float] | 
     first += first / per_unit < lower
     last -= last / per_unit > upper
     return (first, last) if first <= last else None
-
-
-@lru_cache(maxsize=4096)
-def _width(lower: float, upper: float) -> Fraction:
-    """Remembered: a grid asks for it once per method, k and attribute."""
-    return Fraction(upper) - Fraction(lower)
 
 
 class Categories(Public):

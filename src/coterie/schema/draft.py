@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import yaml
 
 from coterie.errors import DataError, ParameterError, counted
-from coterie.schema.attributes import AttributeType, Schema, check_names
+from coterie.schema.attributes import AttributeType, Schema
 from coterie.schema.codebook import Variable
 from coterie.schema.constant_sums import constant_sums
 from coterie.schema.dialect import Dialect
@@ -119,7 +119,7 @@ open_source: list[Callable[[Any, str | None, str | None], tuple[pa.Table, Dialec
 def make_draft(
     data: Any, table: str | None, query: str | None, *, bounds_from_data: float | None, codebook: str | None
 ) -> Draft:
-    found, dialect = (data, None) if isinstance(data, pa.Table) else open_source[0](data, table, query)
+    found, dialect = open_source[0](data, table, query)
     if found.num_columns and not found.num_rows:
         raise DataError(
             "The table has a header but no rows.", "Draft from a table with at least two records."
@@ -141,7 +141,6 @@ def drafted(
     A factor f sets the bounds [0, f·max], as the papers do. `codebook` says where the labels in the file's dictionary are
     published, `as_type` what somebody has said already of all columns, and `as_weight` of the only one.
     """
-    check_names(table.column_names)
     if not table.num_columns:
         raise DataError("The table has no columns.", "Give a table with a header and at least one column.")
     factor = None if bounds_from_data is None else _checked(bounds_from_data)

@@ -57,10 +57,8 @@ class PrivacyUnit(Frozen):
         return f"at most {self.at_most} row{'s' if self.at_most > 1 else ''}"
 
 
-def check_unit(unit: PrivacyUnit | None, roles: Mapping[str, str]) -> None:
+def check_unit(unit: PrivacyUnit, roles: Mapping[str, str]) -> None:
     """The column is described, and dropped from every release."""
-    if unit is None:
-        return
     if unit.column not in roles:
         raise ValueError(
             f"unit: no attribute is named '{unit.column}'; describe that column with `role: identifier`"

@@ -5,5 +5,5 @@ project.py   one table on its way to a release: source, schema, choice, what was
 jobs.py      long work in a process of its own, with progress and cancel; work/  what it does
 steps/       one page per file: load, describe, choose, look, audit, release, statistics
 desk/        what the statistics' tab works on: specification, split, what was released
-planning.py  what will be released, before any noise; releases.py  the one draw, and how it ended
+releases.py  the one draw of noise, and how it ended; release_plan.py  what will be released, before any noise
 """

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from coterie.errors import CoterieError, OutputError
 from coterie.report.charts import STATIC as CHARTS
-from coterie.studio.auth import Gate, StudioHome
+from coterie.studio.auth import AccessControl, StudioHome
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import STATIC, Opened, go, refusal
 from coterie.studio.releases import Releases
@@ -44,12 +44,12 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
 
     @app.get("/favicon.ico")
     def icon() -> RedirectResponse:
-        """Browsers ask for it by themselves where a figure or a file is opened: that is no page that is missing."""
+        """Browsers ask for this address by themselves, also where a figure or a file is opened."""
         return RedirectResponse("/static/icon.svg")
 
     @app.get("/p/{project}/jobs/{kind}")
     def job_state(project: Opened, kind: str) -> JSONResponse:
-        job = jobs.find(project, kind)
+        job = jobs.job(project, kind)
         return JSONResponse(job.shown() if job else {"kind": kind, "state": "none"})
 
     @app.post("/p/{project}/jobs/{kind}/cancel")
@@ -76,12 +76,12 @@ def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> 
             return RedirectResponse(_page_of(request.url.path), 303)
         return refusal(422, "The studio does not understand this request.", "Go back and try again.")
 
-    app.add_middleware(Gate, home=home, port=port, boot=boot)
+    app.add_middleware(AccessControl, home=home, port=port, boot=boot)
     return app
 
 
 def _page_of(address: str) -> str:
-    """The page that a form belongs to, for a browser that asks for the form's own address: back, or loaded again."""
+    """The page with the form, for a browser that loads the address to which the form was sent."""
     parts = address.split("/")
     if len(parts) < 4 or parts[1] != "p":
         return "/"
@@ -89,7 +89,7 @@ def _page_of(address: str) -> str:
 
 
 def address(home: StudioHome, port: int, boot: str, file: Path | None) -> str:
-    """What to open: good for one visit."""
+    """The address to open. It works once."""
     asked = {"token": home.token(boot), **({"open": str(file.absolute())} if file else {})}
     return f"http://127.0.0.1:{port}/?{urlencode(asked)}"
 
@@ -115,7 +115,7 @@ def serve(
 
 
 def _listen(wanted: int | None, last: int) -> socket.socket:
-    """An open page finds the studio again after a restart, if it listens where it did before."""
+    """A listening socket. The port of last time is tried first: pages that are open then go on working."""
     for port in [wanted] if wanted is not None else [last, 0]:
         listening = socket.socket()
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -56,7 +56,7 @@ class StudioHome:
         return self.folder / "projects"
 
     def take(self) -> bool:
-        """Be the only server of this folder; False where another one runs."""
+        """Take the lock of the folder; False if another server has it."""
         self._lock = FileLock.take(self.folder / "lock", make=0o600)
         return self._lock is not None
 
@@ -120,7 +120,7 @@ _HEADERS = {
 }
 
 
-class Gate:
+class AccessControl:
     def __init__(self, app: ASGIApp, home: StudioHome, port: int, boot: str) -> None:
         self.app, self.home, self.boot = app, home, boot
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}

@@ -1,4 +1,4 @@
-"""What a form sent, with a limit on its size."""
+"""The fields that a form sent, as text, numbers and flags; with a limit on the size."""
 
 from __future__ import annotations
 

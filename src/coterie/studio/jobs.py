@@ -1,8 +1,8 @@
 """Long work happens in a process of its own: the pages stay quick, and cancelling is immediate.
 
 One worker works through one job at a time. A finished job leaves its result in the project's folder, under a key that
-says what it was made from; a page can so tell a result of these settings from one of older settings. Real noise is
-never drawn here: a job may be cancelled and started again, a release may not (see releases.py).
+says what it was made from, so a page knows whether a result belongs to the current settings. Real noise is never drawn
+here: a job may be cancelled and started again, a release may not (see releases.py).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _done(
         made = {"coterie": __version__, "key": key, "parameters": parameters, "found": found}
         store(folder / f"{kind}.json", json.dumps(made, allow_nan=False))
     except Exception as error:
-        problem, advice = in_words(error)
+        problem, advice = error_in_words(error)
         return {"state": "failed", "problem": problem, "advice": advice}
     return {"state": "done", "share": 1.0}
 
@@ -75,6 +75,32 @@ class Job:
         return {**told, **time_left(self.started, self.share if self.state == "running" else None)}
 
 
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The last job of a kind as it stands now, and what the last finished one found; that survives a restart."""
+
+    project: Project
+    kind: str
+    job: Job | None
+    key: str
+    parameters: dict[str, Any]  # that the result was made with
+    found: dict[str, Any] | None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The parameters of the last job; empty where there was none."""
+        return self.job.parameters if self.job else self.parameters
+
+    @property
+    def under_way(self) -> bool:
+        return self.job is not None and self.job.state in ("waiting", "running")
+
+    def made_with(self, parameters: dict[str, Any] | None = None) -> bool:
+        """Whether there is a result of these parameters (or of its own), and of table and description as they are now."""
+        given = self.parameters if parameters is None else parameters
+        return self.found is not None and self.key == key_of(self.project, self.kind, given)
+
+
 def time_left(started: float, share: float | None) -> dict[str, float | None]:
     """Seconds since the start, and those that are left by what was done so far."""
     seconds = time.monotonic() - started
@@ -90,7 +116,7 @@ def key_of(project: Project, kind: str, parameters: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
-def in_words(error: Exception) -> tuple[str, str]:
+def error_in_words(error: Exception) -> tuple[str, str]:
     """Problem and advice. An exception's own text may hold data values: of those that are not ours, only the kind."""
     if isinstance(error, CoterieError):
         return error.located, error.advice
@@ -108,7 +134,7 @@ class Jobs:
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
-        threading.Thread(target=self._tend, daemon=True, name="studio jobs").start()
+        threading.Thread(target=self._work_off, daemon=True, name="studio jobs").start()
 
     def start(
         self, project: Project, kind: str, parameters: dict[str, Any], secret: dict[str, Any] | None = None
@@ -129,22 +155,25 @@ class Jobs:
             self._change.notify_all()
         return job
 
-    def find(self, project: Project, kind: str) -> Job | None:
-        """As it stands now. Ask before `result`: else a job that ends in between is shown neither as running nor as done."""
-        job = self._jobs.get((project.id, kind))
-        return replace(job) if job else None
-
     def cancel(self, project: Project, kind: str) -> None:
         with self._change:
             self._stop(self._jobs.get((project.id, kind)))
 
-    def result(self, project: Project, kind: str) -> dict[str, Any] | None:
-        """What the last finished job of this kind found, with its key and parameters; survives a restart."""
+    def job(self, project: Project, kind: str) -> Job | None:
+        """The last job of a kind as it stands now. Reads no file: pages ask again and again."""
+        job = self._jobs.get((project.id, kind))
+        return replace(job) if job else None
+
+    def latest(self, project: Project, kind: str) -> Latest:
+        # The job first: one that ends in between would be shown neither as running nor as done.
+        job = self.job(project, kind)
         try:
-            found: dict[str, Any] = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
+            made = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return None
-        return found if found.get("coterie") == __version__ else None  # another version's pages may need more
+            made = {}
+        if made.get("coterie") != __version__:  # another version's pages may need more
+            return Latest(project, kind, job, "", {}, None)
+        return Latest(project, kind, job, made["key"], made["parameters"], made["found"])
 
     def close(self) -> None:
         with self._change:
@@ -165,7 +194,7 @@ class Jobs:
             self._process.join()
             self._process = None
 
-    def _tend(self) -> None:
+    def _work_off(self) -> None:
         while True:
             with self._change:
                 while not self._waiting and not self._closed:

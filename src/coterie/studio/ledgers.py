@@ -1,15 +1,15 @@
-"""What ledgers say, for the pages: each population with its balance and all its releases; and who counted the last one."""
+"""Ledgers as the pages show them: each population with its balance and releases; and the ledger of the last release."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coterie.promise.loss import LossModel, NeighbourRelation
+from coterie.promise.loss import NeighbourRelation
 from coterie.publication.ledger import Balance, Entry, Ledger, Purpose, ReleaseState, Terms
 from coterie.schema.attributes import Schema
-from coterie.schema.exact import brief, readable
+from coterie.schema.exact import brief
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.project import PastRelease, Project
 
@@ -23,18 +23,31 @@ MEANING = {
 
 
 def account_of(schema: Schema) -> dict[str, Any]:
-    """Whom an account counts that is made for this table: the schema's unit, or single rows."""
+    """Options of a new account for this table: the unit that the schema names, or none."""
     if schema.unit is None or not schema.unit.column.isidentifier():  # what no account can be named by
         return {}
     unit = {"unit": schema.unit.column, "rows_per_unit": schema.unit.at_most}
     return {"relation": NeighbourRelation.EXCHANGE, **unit}
 
 
-def accounts(ledger: Path) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class ShownAccount:
+    """An account with all releases of its population."""
+
+    balance: Balance
+    entries: list[Entry]
+
+    def cost(self, entry: Entry) -> str:
+        """As the account counts it; of a release without a proof, as its noise was set."""
+        loss = entry.purpose.loss
+        return (self.balance.terms.counted(loss)[1] or loss).amount(brief)
+
+
+def accounts(ledger: Path) -> list[ShownAccount]:
     """For release_parts.html. Read only: nothing is settled by looking."""
     book = Ledger.inspect(ledger)
     return [
-        _account(balance, book.releases(population))
+        ShownAccount(balance, book.releases(population))
         for population in sorted(book.lifetimes)
         for balance in book.balances(population)
     ]
@@ -48,36 +61,6 @@ def counted(purpose: Purpose, terms: Terms) -> str:
     if dp is None:
         return f"{individual} in the total of individual differential privacy, nothing in that of differential privacy"
     return str(dp)
-
-
-def _account(balance: Balance, entries: Iterable[Entry]) -> dict[str, Any]:
-    terms = balance.terms
-    individual = (balance.individual_spent, balance.individual_held)
-    alone = individual != (balance.spent, balance.held)
-    return {
-        "population": terms.population,
-        "terms": str(terms) + (f", δ = {brief(terms.delta)}" if terms.delta is not None else ""),
-        **{name: readable(getattr(balance, name)) for name in ("lifetime", "spent", "held", "remaining")},
-        "individual": readable(individual[0] + individual[1])
-        if alone
-        else "",  # individual differential privacy
-        "refuses_unproved": balance.refuses_unproved,
-        "lines": [_line(entry, terms) for entry in entries],
-    }
-
-
-def _line(entry: Entry, terms: Terms) -> dict[str, Any]:
-    purpose = entry.purpose
-    return {
-        "at": entry.changed_at[:16].replace("T", " "),
-        "method": purpose.method,
-        "costs": (terms.counted(purpose.loss)[1] or purpose.loss).amount(brief),
-        "counts": entry.state.charged or entry.state is ReleaseState.RESERVED,
-        "outside": purpose.loss.model is LossModel.NONE,
-        "meaning": MEANING[entry.state],
-        "status": purpose.status,
-        "target": purpose.target,
-    }
 
 
 def last_account(project: Project) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What every page needs: the project of its address, templates, words beside each term, refusals that say what to do."""
+"""What all pages share: the project that the address names, templates with their filters, error pages, downloads."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 
 from coterie._version import __version__
 from coterie.errors import CoterieError
-from coterie.methods.guarantee import beside_in_words
+from coterie.methods.guarantee import beside_in_words, label_beside_status
 from coterie.report.charts import Figure
 from coterie.report.charts.svg import in_order
-from coterie.schema.exact import as_text, number
+from coterie.schema.exact import brief, number, readable
 from coterie.studio.jobs import Jobs
+from coterie.studio.ledgers import MEANING
 from coterie.studio.project import Project
 from coterie.studio.releases import Releases
 from coterie.studio.steps import STEPS
-from coterie.studio.words import GLOSSARY
+from coterie.studio.vocabulary import GLOSSARY
 
 _ID = re.compile("[0-9a-f]{8}")  # a name that Project.new gives: no way out of the folder
 
@@ -51,12 +52,6 @@ Running = Annotated[Jobs, Depends(_jobs)]
 Releasing = Annotated[Releases, Depends(_releases)]
 
 
-def _said(promise: Any) -> str:
-    """The label beside its status, which some labels begin with."""
-    found = promise if isinstance(promise, dict) else {"status": promise.status, "label": promise.label}
-    return str(found["label"]).removeprefix(f"{found['status']}; ")
-
-
 def _grouped(notes: Iterable[str]) -> list[str]:
     """`age: public because …` of many columns as one sentence for all that have the same reason."""
     others, reasons = [], dict[str, list[str]]()
@@ -75,10 +70,12 @@ _pages = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_pages.globals.update(version=__version__, glossary=GLOSSARY)
-_pages.filters["exact"] = as_text
+_pages.globals.update(version=__version__, glossary=GLOSSARY, ledger_words=MEANING)
+_pages.filters["brief"] = brief
+_pages.filters["readable"] = readable
+_pages.filters["minute"] = lambda at: at[:16].replace("T", " ")
 _pages.filters["number"] = number
-_pages.filters["said"] = _said
+_pages.filters["said"] = label_beside_status
 _pages.filters["beside"] = beside_in_words
 _pages.filters["grouped"] = _grouped
 _pages.filters["thousands"] = lambda count: f"{count:,}"
@@ -97,7 +94,7 @@ def step_page(
     status: int = 200,
     **content: Any,
 ) -> HTMLResponse:
-    """The page of one step, with the way through all of them. A step that has to wait says what for.
+    """Render the page of a step, with links to all steps. If the step is not ready, say what is missing.
 
     `template` is another page of the same step.
     """
@@ -120,18 +117,18 @@ def refusal(status: int, problem: str, advice: str) -> HTMLResponse:
     return page("refusal.html", status=status, problem=problem, advice=advice)
 
 
-def told(error: CoterieError, status: int) -> Response:
+def error_as_json(error: CoterieError, status: int) -> Response:
     """For the scripts of the pages."""
     return JSONResponse({"problem": error.located, "advice": error.advice}, status)
 
 
 def go(project: Project, place: str) -> Response:
-    """On to another page of the project."""
+    """Redirect to another page of the project."""
     return RedirectResponse(f"/p/{project.id}/{place}", 303)
 
 
 def numbered(entries: Sequence[Entry], number: int) -> Entry:
-    """The one that an address names, counted from 1."""
+    """The entry with this number, counted from 1. Not found if there is none."""
     if not 1 <= number <= len(entries):
         raise HTTPException(404)
     return entries[number - 1]
@@ -144,7 +141,7 @@ def download(path: str | Path | None, name: str = "") -> Response:
 
 
 def picture(figure: Figure, name: str, kind: str) -> Response:
-    """A figure as SVG or PNG, or its numbers as CSV, to take along."""
+    """A figure as an SVG or PNG file, or its numbers as CSV."""
     match kind:
         case "png":
             content: bytes | str = figure.png()
@@ -162,7 +159,7 @@ def as_csv(rows: Iterable[Sequence[Any]], name: str) -> Response:
 
 
 def attached(content: bytes | str, name: str, kind: str) -> Response:
-    """A file to keep."""
+    """An answer that the browser saves as a file."""
     return Response(
         content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
     )

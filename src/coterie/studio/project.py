@@ -9,7 +9,6 @@ schema.yaml  its description, the same file that the command reads
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -19,20 +18,19 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
+from coterie.methods import get_method
 from coterie.publication.staging import stage_bytes
-from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
+from coterie.schema.attributes import Schema
 from coterie.schema.document import read_schema
+from coterie.schema.provenance import Taken, marked, remembered
 from coterie.studio.forms import Sent
 from coterie.studio.table_cache import kept, typed
 from coterie.table.hidden_files import FileLock
 from coterie.table.reading import ending
 
-LABELS = "labels"
-Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels
-
 
 class Stale(ParameterError):
-    """Two tabs: the page that was sent shows an older state than the one on disk."""
+    """A form of an older version of the project, sent from another tab."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -77,6 +75,17 @@ class Choice(StoredPart):
         """As `coterie.protect` takes them."""
         return {**self.model_dump(), "epsilon": self.epsilon or None, "delta": self.delta or None}
 
+    @classmethod
+    def sent(cls, form: Sent) -> Choice:
+        """One line of a comparison or of a recommendation. A method takes of the settings what it needs."""
+        recipe = get_method(form.text("method"))
+        return cls(
+            method=recipe.name,
+            epsilon=form.text("epsilon") if recipe.adds_noise else "",
+            k=None if recipe.fixed_k else form.whole("k", "k"),
+            delta=form.text("delta") if recipe.whole_table is not None else "",
+        )
+
 
 class Wish(StoredPart):
     """What the release is for, and for whom."""
@@ -89,25 +98,28 @@ class Wish(StoredPart):
     unit_size: float | None = None  # rows of an average unit
 
 
-class PastRelease(StoredPart):
+class ReleaseOrder(StoredPart):
+    """What is to be released, where to, and who counts it."""
+
+    choice: Choice
+    data: str  # an absolute path, or a database's address without its password
+    table: str | None = None  # of a database
+    certificate: str
+    internal: str | None = None
+    key: str | None = None
+    ledger: str | None = None  # None: this release is not recorded in a ledger
+    population: str | None = None
+    despite: str = ""  # why it goes on although the audit found a severe risk, or the promise does not hold
+
+
+class PastRelease(ReleaseOrder):
     """What left the house, and what it cost."""
 
-    data: str
-    certificate: str
     at: str
-    choice: Choice
     cost: str
     status: str
     label: str
-    ledger: str | None = None
-    population: str | None = None
     plan: str = ""  # which plan it came from: it is recorded once, however often that is asked for
-    table: str | None = None  # of a database
-    internal: str | None = None
-    key: str | None = None
-    despite: str = (
-        ""  # why it was released although the audit found a severe risk, or the promise does not hold
-    )
 
 
 class SignedReason(StoredPart):
@@ -167,7 +179,7 @@ class Project:
         return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
-        """Save one change, if the page that asks for it has seen the last one."""
+        """Save one change, if the page that asks for it showed the current version (`seen`)."""
         # One writer at a time: the server's threads, and the worker's process.
         with FileLock.waited(self.folder / "lock"):
             current = ProjectState.model_validate_json((self.folder / "state.json").read_bytes())
@@ -236,6 +248,11 @@ class Project:
         assert self.state.loaded is not None
         return self.state.loaded.rows
 
+    @property
+    def choice(self) -> Choice:
+        assert self.state.choice is not None
+        return self.state.choice
+
     def schema(self) -> Schema:
         return _parsed(self.schema_path.read_text(encoding="utf-8"), self.folder)
 
@@ -268,75 +285,3 @@ def store(path: Path, content: str | BaseModel) -> None:
     """Whole or not at all, readable by its owner only."""
     text = content if isinstance(content, str) else content.model_dump_json(indent=2)
     stage_bytes(text.encode(), path, force=True, private=True).publish()
-
-
-# What came from the data stays so: a project remembers what was filled, whatever is typed over it afterwards.
-#
-# Every change of a description passes here. Someone who has seen "0 to 89" and writes 90 knows no more about public bounds
-# than before; only a stated reason (`public_because`) makes them public. What is remembered are names of attributes and
-# of parts, no value.
-
-
-def remembered(taken: Mapping[str, tuple[str, ...]], *schemas: Schema) -> Taken:
-    """What was known to come from the data, and what these descriptions say of themselves."""
-    found = {name: set(parts) for name, parts in taken.items()}
-    for schema in schemas:
-        for attribute in schema.in_file.attributes:
-            parts = set(attribute.domain.taken) if attribute.domain else set()
-            if attribute.categories is not None and attribute.categories.taken:
-                parts.add(LABELS)
-            if parts:
-                found.setdefault(attribute.name, set()).update(parts)
-    return {name: tuple(sorted(parts)) for name, parts in found.items()}
-
-
-def marked(schema: Schema, before: Schema | None, taken: Mapping[str, tuple[str, ...]]) -> Schema:
-    """The description with every mark that it must have. Labels that were declared `before` stay declared."""
-    known = {attribute.name: attribute for attribute in before.attributes} if before else {}
-    attributes = tuple(
-        _marked(attribute, known.get(attribute.name), taken[attribute.name])
-        if attribute.name in taken
-        else attribute
-        for attribute in schema.attributes
-    )
-    parameters = _choice(schema.parameters, before.parameters if before else None)
-    same = all(new is old for new, old in zip(attributes, schema.attributes, strict=True))
-    if same and parameters == schema.parameters:
-        return schema
-    return schema.model_copy(update={"attributes": attributes, "parameters": parameters})
-
-
-def _choice(now: Parameters | None, before: Parameters | None) -> Parameters | None:
-    """Method, ε and k that came from a comparison. A page that does not speak of them leaves them as they were."""
-    if now is None or before is None or before.source is not Source.DATA:
-        return now or before
-    return now.model_copy(update={"source": Source.DATA})
-
-
-def _marked(attribute: Attribute, before: Attribute | None, taken: tuple[str, ...]) -> Attribute:
-    update: dict[str, Any] = {}
-    now, before = attribute.in_file, before and before.in_file
-    if now.domain is not None:
-        update["domain"] = _bounds(now.domain, taken)
-    if now.categories is not None and LABELS in taken:
-        update["categories"] = _labels(now.categories, before.categories if before else None)
-    same = all(getattr(now, entry) == value for entry, value in update.items())
-    return attribute if same else attribute.amended(**update)
-
-
-def _bounds(domain: Domain, taken: tuple[str, ...]) -> Domain:
-    sides = tuple(side for side in SIDES if side in taken or side in domain.taken)
-    if sides == domain.taken:
-        return domain
-    if len(sides) == 2 and domain.source is not Source.DP:
-        return domain.model_copy(update={"source": Source.DATA, "from_data": None})
-    return domain.model_copy(update={"from_data": sides})
-
-
-def _labels(categories: Categories, before: Categories | None) -> Categories:
-    declared = set(before.labels or ()) - set(before.taken) if before else set()
-    labels = categories.labels or ()
-    found = tuple(label for label in labels if label in categories.taken or label not in declared)
-    if len(found) == len(labels):  # all, or a taxonomy in their place
-        return categories.model_copy(update={"source": Source.DATA, "from_data": None})
-    return categories.model_copy(update={"source": Source.DECLARED, "from_data": found or None})

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
-from coterie.chain.noise.secure import SecureSampler
 from coterie.methods import get_method
-from coterie.methods.guarantee import Guarantee, Status, settle
+from coterie.methods.guarantee import Guarantee, Status
 from coterie.methods.recipe import Method
 from coterie.promise.loss import LossModel
-from coterie.promise.posterior import DP, odds_in_words, release_warnings
-from coterie.promise.terms import Budget, facts_of, loss_of
+from coterie.promise.posterior import DP, odds_in_words
+from coterie.promise.terms import Budget, forecast, forecast_warnings, loss_of
 from coterie.schema.attributes import Schema
 from coterie.studio.project import Choice
 
@@ -41,23 +40,13 @@ def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
     recipe = get_method(choice.method).grouped(choice.grouping)
     budget = Budget.of(choice.epsilon or None, schema, recipe, choice.delta or None)
     k = recipe.check_k(choice.k, records, budget.mean)
-    facts = facts_of(
-        schema,
-        recipe,
-        budget.total,
-        records,
-        k,
-        SecureSampler(),
-        shuffled=choice.shuffle,
-        clipped=choice.clip,
-    )
     budget.check_records(records)
-    guarantee = settle(recipe.promise, replace(facts, delta=budget.delta, rho=budget.rho))
-    cost = recipe.cost(budget.total, len(budget.shares)) if recipe.adds_noise else None
-    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
-    warnings = (
-        () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k, guarantee)
+    given = {"shuffled": choice.shuffle, "clipped": choice.clip}
+    guarantee = forecast(
+        schema, recipe, budget.total, k, records=records, delta=choice.delta or None, **given
     )
+    cost = recipe.cost(budget.total, len(budget.shares)) if recipe.adds_noise else None
+    warnings = forecast_warnings(schema, recipe, budget, records, k, guarantee)
     return ChoicePromise(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
 
 

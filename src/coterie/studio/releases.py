@@ -19,9 +19,9 @@ import coterie
 from coterie.errors import CoterieError, DataError, LedgerError, ParameterError
 from coterie.publication.ledger import Entry, Ledger, ReleaseState, without_credentials
 from coterie.publication.publishing import publish_charged
-from coterie.studio.jobs import in_words, time_left
-from coterie.studio.planning import ReleaseForm, ReleasePlan, made_from, plan_of
+from coterie.studio.jobs import error_in_words, time_left
 from coterie.studio.project import PastRelease, Project
+from coterie.studio.release_plan import ReleaseForm, ReleasePlan, made_from, plan_of
 
 
 @dataclass(slots=True)
@@ -233,7 +233,7 @@ class Releases:
         try:
             draw(project, plan, self._addresses.get(plan.id), progress)
         except Exception as error:
-            problem, advice = in_words(error)
+            problem, advice = error_in_words(error)
         with self._lock(project):
             try:
                 settle(project, plan.ended("begun", problem, advice))

@@ -69,14 +69,9 @@ class Checked:
 
 
 def check(table: pa.Table, schema: Schema) -> Checked:
-    same_columns(table.column_names, schema)
-    least = 2 if schema.unit is None else 0  # how many rows there are is private then, also by a refusal
-    if table.num_rows < least:
-        raise DataError(
-            "The table has fewer than two rows.", "A group to hide in needs at least two records."
-        )
-    if not schema.protected:
-        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+    check_columns(table.column_names, schema)
+    if schema.unit is None:  # with one, a refusal would show how many rows there are
+        check_count(table.num_rows)
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
     columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
     return with_policies(table, columns, schema)
@@ -103,12 +98,13 @@ def with_gaps(columns: Mapping[str, Column], rules: EditRules, emptied: dict[str
     `emptied` hears how many cells held something although they were not applicable.
     """
     absent = {name: _empty(column) for name, column in columns.items()}
-    ruled = rules.columns
-    named = {name: column for name, column in columns.items() if name in ruled}
-    for name, here in rules.emptied(as_rows(named)).items():
-        emptied[name] = int((here & ~absent[name]).sum())
-        columns = {**columns, name: without(columns[name], here)}
-        absent[name] &= ~here
+    if rules.steps:
+        ruled = rules.columns
+        named = {name: column for name, column in columns.items() if name in ruled}
+        for name, here in rules.emptied(as_rows(named)).items():
+            emptied[name] = int((here & ~absent[name]).sum())
+            columns = {**columns, name: without(columns[name], here)}
+            absent[name] &= ~here
     return {name: _policy(column, absent[name]) for name, column in columns.items()}
 
 
@@ -134,8 +130,12 @@ def _each(work: Callable[[In], Out], items: Iterable[In], rows: int) -> list[Out
         return list(pool.map(work, items))
 
 
-def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Column:
-    """One column, still unchecked against its bounds; missing values marked."""
+def column_of(
+    column: pa.ChunkedArray, attribute: Attribute, schema: Schema, like: Column | None = None
+) -> Column:
+    """One column, still unchecked against its bounds; missing values marked. `like`: the same column's beginning."""
+    if isinstance(like, CategoryColumn):  # its domain is not built again
+        return replace(like, codes=like.semantics.read(column))
     if attribute.type.ranged:
         return numeric_column(column, attribute)
     if attribute.type is AttributeType.ORDINAL:
@@ -175,6 +175,20 @@ def filled(column: Column, absent: NDArray[np.bool_]) -> Column:
     return replace(column, values=np.where(absent, value, column.values))
 
 
+def check_columns(columns: Sequence[str], schema: Schema) -> None:
+    """The table has the columns that the schema describes, and what is public about them is declared."""
+    cells.check_names(columns)
+    same_columns(columns, schema)
+    schema.require_ready()
+
+
+def check_count(records: int) -> None:
+    if records < 2:
+        raise DataError(
+            "The table has fewer than two rows.", "A group to hide in needs at least two records."
+        )
+
+
 def same_columns(columns: Sequence[str], schema: Schema) -> None:
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
@@ -205,19 +219,21 @@ _STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIME
 
 def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
     """Numbers still unchecked against their bounds; missing ones are NaN."""
-    field, recode, values = released_field(attribute), attribute.recode, _numbers_in(column, attribute)
+    field, recode = released_field(attribute), attribute.recode
     restore = partial(_restored, field.type)
-    if recode is not None:
-        values = recoded_numbers(values, attribute.in_file, recode)
+    if recode is None:
+        values = _numbers_in(column, attribute)
+    else:
+        before = attribute.in_file
+        values = recoded_numbers(_numbers_in(column, before), before, recode)
         if recode.round_to is not None:  # noise leaves the multiples
-            restore = partial(_restored_recoded, field.type, attribute.in_file, recode)
-    bounds, step = attribute.bounds(), step_of(attribute)
-    return NumericColumn(attribute, values, bounds, step, field, restore, gaps=field.nullable)
+            restore = partial(_restored_recoded, field.type, before, recode)
+    domain = attribute.domain or attribute.bounds()  # which says what is missing
+    return NumericColumn(attribute, values, domain, step_of(attribute), field, restore, gaps=field.nullable)
 
 
-def _numbers_in(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
-    """As the file has them; missing ones are NaN."""
-    before = attribute.in_file
+def _numbers_in(column: pa.ChunkedArray, before: Attribute) -> Floats:
+    """As the file has them; missing ones are NaN. `before`: the attribute before recoding."""
     moment = before.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
     return cells.moments(column, before) if moment else cells.numbers(column, before)
 
@@ -311,7 +327,7 @@ def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
 def _ranks(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) -> Floats:
     before, recode = attribute.in_file, attribute.recode
     if recode is not None and recode.bands is not None:
-        return band_ranks(_numbers_in(column, attribute), before, recode)
+        return band_ranks(_numbers_in(column, before), before, recode)
     declared = before.categories.labels if before.categories is not None else None
     codes = cells.codes(column, declared or labels, before)
     ranks = codes.astype(np.float64)

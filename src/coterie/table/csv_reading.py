@@ -24,11 +24,11 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-from coterie.schema.attributes import Attribute, AttributeType, Schema, check_names
+from coterie.schema.attributes import Attribute, AttributeType, Schema
 from coterie.schema.codebook import mark_range
 from coterie.schema.dialect import DELIMITERS, Dialect
 from coterie.schema.survey_words import are_gaps
-from coterie.table.columns.cells import is_number, without_marks
+from coterie.table.columns.cells import check_names, is_number, without_marks
 
 _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"

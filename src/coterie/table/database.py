@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.errors import CoterieError, DataError, MissingExtra, OutputError, ParameterError, nearest
-from coterie.schema.attributes import check_names
 from coterie.table.address import Address, TableName
-from coterie.table.columns.cells import is_text, stored
+from coterie.table.columns.cells import check_names, is_text, stored
 
 # One connection to PostgreSQL or SQLite through ADBC, with faults told in our own words.
 #

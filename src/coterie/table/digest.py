@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie.errors import CertificateError, DataError
+from coterie.errors import CertificateError, DataError, reading
 
 _TITLE = b"coterie table digest 1\n"
 
@@ -116,13 +116,9 @@ def digest_of_parts(parts: Mapping[str, str]) -> str:
 
 def folder_digest(folder: Path) -> str:
     parts = {}
-    try:
+    with reading("The released folder", CertificateError, "Check the path of the release."):
         for path in folder.glob("*.parquet"):
             parts[path.name] = file_sha256(path)
-    except OSError as error:
-        raise CertificateError(
-            f"The released folder cannot be read ({error.strerror}).", "Check the path of the release."
-        ) from None
     if not parts:
         raise CertificateError(
             "There are no Parquet files in the released folder.", "Check the path of the release."

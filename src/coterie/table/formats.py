@@ -14,8 +14,8 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
 from coterie.errors import DataError, MissingExtra, OutputError, nearest, shortened
-from coterie.schema.attributes import Schema, check_names
-from coterie.table.columns.cells import is_text, stored
+from coterie.schema.attributes import Schema
+from coterie.table.columns.cells import check_names, is_text, stored
 from coterie.table.columns.column import EXACT, text_of
 
 # Parquet and Arrow IPC files, in and out.

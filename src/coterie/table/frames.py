@@ -17,8 +17,8 @@ import narwhals as nw
 import pyarrow as pa
 
 from coterie.errors import DataError, ParameterError
-from coterie.schema.attributes import Role, Schema, check_names
-from coterie.table.columns.cells import stored
+from coterie.schema.attributes import Role, Schema
+from coterie.table.columns.cells import check_names, stored
 
 Restore = Callable[[pa.Table, Container[str]], Any]  # the released table, and its columns that are untouched
 

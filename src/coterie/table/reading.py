@@ -13,9 +13,9 @@ import pyarrow as pa
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import draft
 from coterie.schema.attributes import Schema as Schema
-from coterie.schema.attributes import check_names
 from coterie.schema.dialect import Dialect
 from coterie.table.address import is_database
+from coterie.table.columns.cells import check_names
 from coterie.table.csv_reading import read_csv
 from coterie.table.dialect_guess import guess_from
 from coterie.table.formats import (

@@ -26,13 +26,14 @@ KEY_WORDS = 4  # 64-bit words of a key
 
 
 def bounded_units(table: pa.Table, schema: Schema, key: Words) -> pa.Table:
-    """The rows that count: all of them where the schema names no unit."""
-    unit = schema.unit
-    if unit is None:
-        return table
+    """The rows that count, of a schema with a unit."""
     labels, of_row = unit_labels(table, schema)
+    assert schema.unit is not None  # unit_labels has asked
     left_out = surplus_rows(
-        of_row, unit, key.tobytes(), lambda large: unit_digests([labels[one] for one in large], key.tobytes())
+        of_row,
+        schema.unit,
+        key.tobytes(),
+        lambda large: unit_digests([labels[one] for one in large], key.tobytes()),
     )
     if not len(left_out):
         return table

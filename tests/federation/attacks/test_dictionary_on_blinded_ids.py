@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from federation_world import Look, people
 
-from coterie.federation.documents.answers import ExchangeStep
+from coterie.federation.documents.messages import ExchangeStep
 from coterie.federation.owner.client import AnswerFault
 from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.peers import pin_peer

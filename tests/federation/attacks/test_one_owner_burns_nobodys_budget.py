@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from federation_world import Look, charged, people
 
-from coterie.federation.documents.answers import Delivery
+from coterie.federation.documents.messages import Delivery
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import answering
+from coterie.federation.owner.approval import note_refusal
 from coterie.federation.owner.client import AnswerFault
 from coterie.federation.owner.contribution import KEY, SECRET, held_studies
-from coterie.federation.owner.deciding import note_refusal
 from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.publication.ledger import Ledger
 from coterie.schema.exact import as_text
@@ -60,7 +60,7 @@ def test_what_the_aggregator_holds_is_unreadable(shared: Any) -> None:
 
 def test_held_budget_is_not_promised_twice(shared: Any) -> None:
     study, honest, other = delivered(shared, "held")
-    source = validated(OwnerSource, honest.journal.decision(study.id)["source"], "decision")
+    source = validated(OwnerSource, honest.journal.decision(study.id)["source"])
     answering.require_budget(honest, study, source)
     left = Ledger.inspect(honest.default_ledger).balance("people").individual_remaining
     again = shared.study([honest.owner, other.owner], title="again", epsilon=as_text(left + 1))
@@ -71,10 +71,8 @@ def test_held_budget_is_not_promised_twice(shared: Any) -> None:
 def test_a_lying_aggregator_gets_no_key(shared: Any) -> None:
     """It says that all have delivered, and has only the word of one."""
     study, honest, other = delivered(shared, "liar")
-    own = Signed.of(Delivery(study=study.id, owner=honest.owner, manifest="0" * 64), "delivery", honest.keys)
-    forged = Signed.of(
-        Delivery(study=study.id, owner=other.owner, manifest="0" * 64), "delivery", shared.aggregator.keys
-    )
+    own = Signed.of(Delivery(study=study.id, owner=honest.owner, manifest="0" * 64), honest.keys)
+    forged = Signed.of(Delivery(study=study.id, owner=other.owner, manifest="0" * 64), shared.aggregator.keys)
     with pytest.raises(FederationError, match="before enough owners"):
         answering.require_deliveries(honest, study, [own.content(), own.content()])
     with pytest.raises(FederationError, match="signature"):

@@ -16,7 +16,7 @@ from federation_world import ATTRIBUTES, Look, people
 from coterie.federation.aggregator import part_reader
 from coterie.federation.aggregator.home import require_room
 from coterie.federation.aggregator.part_reader import UNREADABLE, PartKilledItsReader, PartReader, checked
-from coterie.federation.documents.answers import Chunk, arrow_schema, as_sent, canonical_parquet, packed
+from coterie.federation.documents.chunks import Chunk, arrow_schema, as_sent, canonical_parquet, packed
 from coterie.federation.documents.signed import sha256
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import UNPACKED_CHUNK_BYTES

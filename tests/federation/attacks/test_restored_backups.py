@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from federation_world import Look, people
 
-from coterie.federation.aggregator import joining
+from coterie.federation.aggregator import assembly
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.witness import RolledBack, recover, remembered, rolled_back_aggregator
+from coterie.federation.owner.rollback import RolledBack, recover, remembered, rolled_back_aggregator
 from coterie.publication.ledger import Ledger
 
 
@@ -101,4 +101,4 @@ def test_no_second_release_beside_the_first(shared: Any) -> None:
     assert [words[0] for words in look.said] == ["rolled back"]
     path = shared.aggregator.release(study.id)
     with pytest.raises(FederationError, match="other bytes"):
-        joining.require_same_release(path, "0" * 64)
+        assembly.require_same_release(path, "0" * 64)

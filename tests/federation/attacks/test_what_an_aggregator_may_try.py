@@ -8,13 +8,13 @@ import pytest
 from federation_world import Look, charged, people
 
 from coterie.federation.aggregator.administration import remove, suspend
-from coterie.federation.aggregator.scheduler import tend
-from coterie.federation.documents.answers import Manifest
+from coterie.federation.aggregator.scheduler import advance_studies
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.errors import Conflict, FederationError
+from coterie.federation.owner.approval import note_refusal
 from coterie.federation.owner.contribution import KEY, SECRET, held_studies
-from coterie.federation.owner.deciding import note_refusal
-from coterie.federation.owner.witness import RolledBack, recover
+from coterie.federation.owner.rollback import RolledBack, recover
 from coterie.federation.secrets.keys import Keys
 from coterie.publication.ledger import Ledger
 
@@ -107,7 +107,7 @@ def test_who_is_removed_or_suspended_does_not_burn_the_others(shared: Any) -> No
         suspend(connection, homes[0].owner, suspended=True)
     look(shared, homes[1])
     for _ in range(3):
-        tend(shared.aggregator)
+        advance_studies(shared.aggregator)
     look(shared, homes[1])
     assert not charged(homes[1])
     with shared.aggregator.database.writing() as connection:
@@ -125,8 +125,8 @@ def test_nobody_is_told_what_it_has_spent_without_its_own_hand(
     study = shared.study([home.owner for home in homes])
     chunk = {"sha256": "0" * 64, "size": 1, "rows": 40}
     made_up = Manifest(study=study.id, owner=homes[0].owner, chunks=(chunk,), certificate="")
-    forged = Signed.of(made_up, "manifest", Keys.generate()).content()
-    told = {"id": study.id, "study": Signed.of(study, "study", shared.aggregator.keys).content()}
+    forged = Signed.of(made_up, Keys.generate()).content()
+    told = {"id": study.id, "study": Signed.of(study, shared.aggregator.keys).content()}
     with shared.client(homes[0], f"session-of-{homes[0].owner}-here") as client:
         monkeypatch.setattr(client, "get", lambda target: {"studies": [{**told, "manifest": forged}]})
         with pytest.raises(FederationError, match="signature"):

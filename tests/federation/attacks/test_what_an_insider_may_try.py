@@ -10,7 +10,8 @@ from federation_world import Look, charged, people
 
 from coterie.errors import ParameterError
 from coterie.federation.aggregator.home import row_bytes
-from coterie.federation.documents.answers import Chunk, Enrolment, Manifest
+from coterie.federation.documents.chunks import Chunk
+from coterie.federation.documents.messages import Enrolment, Manifest
 from coterie.federation.documents.signed import Signed
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.errors import FederationError, InvitationSpent
@@ -91,7 +92,7 @@ def test_more_rows_than_the_disk_could_hold(shared: Any) -> None:
     with shared.client(homes[1], "session-of-boasts-here") as client:
         for state in ("RESERVED", "COMPUTED"):
             client.post(f"/v1/studies/{study.id}/progress", {"state": state})
-        signed = Signed.of(boast, "manifest", homes[1].keys)
+        signed = Signed.of(boast, homes[1].keys)
         with pytest.raises(FederationError, match="disk is full"):
             client.put(f"/v1/studies/{study.id}/manifest", signed.canonical())
     assert not charged(homes[0])

@@ -5,36 +5,31 @@ A package of your own adds attacks by the entry points `coterie.attacks`. Or han
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
 from coterie.auditing.attacks.finding import Details, Estimate, Finding, Level, NotRun, Worst
-from coterie.registry import Parts, discover, look_up
+from coterie.registry import Parts, discover, unknown
 
 
 class OutOfTime(Exception):
     """Caught by the auditor, which then names what was not run."""
 
 
-@dataclass(frozen=True, slots=True)
 class Clock:
-    """`seconds` from now on; None is no limit. `now` can be replaced in tests."""
+    """A time budget of `seconds` from now on; None is no limit. `now` can be replaced in tests."""
 
-    seconds: float | None = None
-    now: Callable[[], float] = time.monotonic
-    _end: float = field(init=False, repr=False, default=0.0)
-
-    def __post_init__(self) -> None:
-        end = float("inf") if self.seconds is None else self.now() + self.seconds
-        object.__setattr__(self, "_end", end)
+    def __init__(self, seconds: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._end = now, math.inf if seconds is None else now() + seconds
 
     @property
     def up(self) -> bool:
-        return self.now() >= self._end
+        return self._now() >= self._end
 
     def check(self) -> None:
         if self.up:
@@ -107,4 +102,7 @@ def all_attacks() -> Parts[Attack]:
 
 
 def get_attack(name: str) -> Attack:
-    return look_up("attack", name, all_attacks())
+    attacks = all_attacks()
+    if isinstance(name, str) and name in attacks:
+        return attacks[name]
+    raise unknown("attack", name, attacks)

@@ -23,15 +23,14 @@ from coterie.table.units import unit_labels
 
 # Events that tell two neighbours apart: made and chosen on one half of the runs, tested on the other.
 #
-# A run is seen as numbers rounded to a public grid (so that no event can rest on a last bit) and as patterns of
-# ties. From the
-# first half a likelihood-ratio score is made for each view, as if its numbers were independent. It need not be right: a poor
-# score only makes the bound smaller.
+# A run is seen as numbers rounded to a public grid (so that no event can rest on a last bit) and as patterns of ties. From
+# the first half a likelihood-ratio score is made for each view, as if its numbers were independent. It need not be right: a
+# poor score only makes the bound smaller.
 
 Score = Callable[[Floats], Floats]
 _BINS = 8
 _USE_ALL = 32  # a view of so few numbers is used whole; of a larger one only the numbers that differ visibly
-_ODD = 1e-3  # how rarely an idle number may look different
+_ODD = 1e-3  # error rate at which an unrelated number may look different
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Event:
 def best_event(first: Runs, second: Runs) -> Event:
     """The event with the largest bound on these runs, which must not be the ones it is tested on.
 
-    Scores are made on the even runs and compared on the odd ones, or a score of many numbers would flatter itself.
+    Scores are made on the even runs and compared on the odd ones, because a score of many numbers would overfit.
     """
     made, chosen = slice(0, None, 2), slice(1, None, 2)
     fit, rest = (first.part(made), second.part(made)), (first.part(chosen), second.part(chosen))
@@ -123,7 +122,7 @@ def _scores(name: str, score: Score, beyond: np.ufunc, threshold: float, runs: R
 
 
 def likelihood_ratio(first: Floats, second: Floats) -> Score:
-    """Σ log(p/p′) over numbers cut into a few bins: noise of any shape, cut ends and labels alike."""
+    """Σ log(p/p′) over binned numbers. It serves noise of any shape, clipped ends, and labels."""
     # Rows that share a draw show the same column: it counts once.
     _, distinct = np.unique(np.concatenate([first, second]), axis=1, return_index=True)
     chosen: list[tuple[int, Floats, Floats]] = []
@@ -177,37 +176,36 @@ Groups = NDArray[np.intp]
 
 def observe(tables: Iterable[pa.Table], schema: Schema, changed: NDArray[np.intp] | None) -> Runs:
     """All runs. `changed` holds the places of the records that differ; None for shuffled rows, never seen in order."""
-    ordered: list[Floats] = []
-    at_ends: list[Floats] = []
-    theirs: list[Floats] = []
-    counts: list[Floats] = []
-    ties: list[np.uint64] = []
-    crossed: list[np.uint64] = []
-    visible = schema.protected
-    narrowed = schema.model_copy(update={"attributes": visible})
-    names = [attribute.name for attribute in visible]
-    for table in tables:
-        cells = _cells(table.select(names), narrowed)
-        rounded = np.rint(cells * _GRID) / _GRID
-        groups = np.column_stack([np.unique(column, return_inverse=True)[1] for column in cells.T])
-        joint = _crossings(groups)
-        ordered_values = np.sort(rounded, axis=0)
-        if schema.unit is not None:  # releases differ in length, and are compared at even places
-            ordered_values = ordered_values[(2 * np.arange(_PLACES) + 1) * len(rounded) // (2 * _PLACES)]
-        at_ends.append(ordered_values.ravel())
-        crossed.append(_code(np.concatenate([np.sort(counted) for counted in joint])))
-        sizes = [*groups.max(axis=0), *(len(counted) for counted in joint), len(rounded)]
-        counts.append(np.array(sizes, dtype=np.float64))
-        if changed is not None:
-            ordered.append(rounded.ravel())
-            theirs.append(rounded[changed].ravel())
-            ties.append(_code(np.column_stack([_by_appearance(column) for column in groups.T])))
-    views = {"sorted values": np.array(at_ends), "numbers of ties": np.array(counts)}
-    patterns = {"how ties of two attributes cross": np.array(crossed, dtype=np.uint64)}
+    narrowed = schema.model_copy(update={"attributes": schema.protected})
+    names = [attribute.name for attribute in schema.protected]
+    shown = [_views(_cells(table.select(names), narrowed), schema, changed) for table in tables]
+    views, patterns = shown[0]
+    return Runs(
+        {name: np.array([found[name] for found, _ in shown]) for name in views},
+        {name: np.array([found[name] for _, found in shown], dtype=np.uint64) for name in patterns},
+    )
+
+
+def _views(
+    cells: Floats, schema: Schema, changed: NDArray[np.intp] | None
+) -> tuple[dict[str, Floats], dict[str, np.uint64]]:
+    """One released table as rounded numbers, and as codes of patterns."""
+    rounded = np.rint(cells * _GRID) / _GRID
+    groups = np.column_stack([np.unique(column, return_inverse=True)[1] for column in cells.T])
+    joint = _crossings(groups)
+    ordered = np.sort(rounded, axis=0)
+    if schema.unit is not None:  # releases differ in length, and are compared at even places
+        ordered = ordered[(2 * np.arange(_PLACES) + 1) * len(rounded) // (2 * _PLACES)]
+    sizes = [*groups.max(axis=0), *(len(counted) for counted in joint), len(rounded)]
+    views = {"sorted values": ordered.ravel(), "numbers of ties": np.array(sizes, dtype=np.float64)}
+    patterns = {
+        "how ties of two attributes cross": _code(np.concatenate([np.sort(counted) for counted in joint]))
+    }
     if changed is not None:
-        views |= {"values in row order": np.array(ordered), "the changed record": np.array(theirs)}
-        patterns["which rows share values"] = np.array(ties, dtype=np.uint64)
-    return Runs(views, patterns)
+        views |= {"values in row order": rounded.ravel(), "the changed record": rounded[changed].ravel()}
+        by_row = [_by_appearance(column) for column in groups.T]
+        patterns["which rows share values"] = _code(np.column_stack(by_row))
+    return views, patterns
 
 
 def changed_records(first: pa.Table, second: pa.Table, schema: Schema) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from coterie.auditing.attacks.evidence import Seen
 from coterie.schema.arrays import Floats, Whole
 
 MOST_PAIRS = 200_000_000  # target-row pairs that an attack compares; more targets are sampled down to it
-_BLOCK = 1_000_000  # pairs held at a time, 4 bytes each: the caches like them small
+_BLOCK = 1_000_000  # pairs held at a time, 4 bytes each: few enough for the caches
 _LABEL_CELLS = 20_000_000  # labels × rows whose distances are looked up once
 Yardstick = Literal["domain", "spread"]
 Matrix = NDArray[np.float32]
@@ -89,11 +89,8 @@ def _distances(attribute: Seen, targets: Floats, yardstick: Yardstick) -> Callab
     if not attribute.is_number:
         if attribute.distance is None:
             return lambda part: np.not_equal(targets[part, None], released[None, :]).astype(np.float32)
-        table, codes, wanted = (
-            attribute.distance.astype(np.float32),
-            targets.astype(np.intp),
-            released.astype(np.intp),
-        )
+        table = attribute.distance.astype(np.float32)
+        codes, wanted = targets.astype(np.intp), released.astype(np.intp)
         if table.shape[0] * len(released) <= _LABEL_CELLS:
             by_label = table[:, wanted]  # a target's distances are then one row to copy
             return lambda part: by_label[codes[part]]

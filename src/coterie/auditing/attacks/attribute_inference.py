@@ -13,16 +13,7 @@ import numpy as np
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import affordable, nearest_without_each
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.auditing.attacks.finding import (
-    FEWEST_TRIALS,
-    Estimate,
-    Measured,
-    interval_words,
-    over_control,
-    percent,
-    proportion,
-    worst_of,
-)
+from coterie.auditing.attacks.finding import FEWEST_TRIALS, beyond_control, percent, worst_of
 from coterie.schema.arrays import Flags, Floats, Whole
 
 MOST_TARGETS = 1000
@@ -46,9 +37,10 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         outside = _guesses(evidence, [a.others[others] for a in attributes], secrets)
     else:
         outside = {s: _constant_guess(attributes[s], people) for s in secrets}
-    guesses = {attributes[s].name: (inside[s], outside[s]) for s in secrets}
-    worst = worst_of({name: _risk(*both) for name, both in guesses.items()})
-    attack, control = (float(hits.mean()) for hits in guesses[worst.name])
+    counts = {attributes[s].name: (*inside[s], *outside[s]) for s in secrets}
+    worst = worst_of({name: beyond_control(*four) for name, four in counts.items()})
+    hits, trials, control_hits, control_trials = counts[worst.name]
+    attack, control = hits / trials, control_hits / control_trials
     compared = "of people who are not in it" if evidence.others else "by always guessing the commonest value"
     gain = (
         "the release itself gives away"
@@ -58,29 +50,22 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     return ATTACK.found_worst(
         worst,
         f"{worst.attribute}: guessed for {percent(attack)} of the people in the release and {percent(control)} {compared}; "
-        f"{gain} {interval_words(worst.estimate, worst.looked_at)}.",
+        f"{gain} {worst.words}.",
         worst.risks("for"),
-    )
-
-
-def _risk(inside: Flags, outside: Flags) -> Measured:
-    counts = [(int(hits.sum()), len(hits)) for hits in (inside, outside)]
-    return lambda confidence: (
-        over_control(*(proportion(hits, trials, confidence) for hits, trials in counts)),
-        Estimate.exact(0.0),
     )
 
 
 def _guesses(
     evidence: ReleaseEvidence, targets: Sequence[Floats], secrets: Sequence[int]
-) -> dict[int, Flags]:
-    """For each secret, whose was guessed."""
+) -> dict[int, tuple[int, int]]:
+    """For each secret, how many were guessed, and how many tried."""
     rows = nearest_without_each(evidence.attributes, targets, secrets, evidence.clock)
-    return {
-        secret: guessed(attribute, attribute.released[rows[secret]], targets[secret])
-        for secret in secrets
-        for attribute in (evidence.attributes[secret],)
-    }
+    found = {}
+    for secret in secrets:
+        attribute, truth = evidence.attributes[secret], targets[secret]
+        hits = guessed(attribute, attribute.released[rows[secret]], truth)
+        found[secret] = int(hits.sum()), len(hits)
+    return found
 
 
 def guessed(attribute: Seen, guess: Floats, truth: Floats) -> Flags:
@@ -92,13 +77,13 @@ def guessed(attribute: Seen, guess: Floats, truth: Floats) -> Flags:
     return np.asarray(np.abs(guess - truth) <= (coarse if coarse >= (attribute.step or 0) else 0))
 
 
-def _constant_guess(attribute: Seen, people: Whole) -> Flags:
-    """What one guess for everybody gets: the best of 200 values that the release suggests."""
+def _constant_guess(attribute: Seen, people: Whole) -> tuple[int, int]:
+    """As `_guesses`, for one guess about everybody: the best of 200 values that the release suggests."""
     candidates = np.unique(np.quantile(attribute.released, np.linspace(0, 1, 200), method="nearest"))
     truth = attribute.original[people]
     seen = attribute.released[:: max(len(attribute.released) // 5000, 1)]
     best = max(candidates, key=lambda value: int(guessed(attribute, np.full(len(seen), value), seen).sum()))
-    return guessed(attribute, np.full(len(truth), best), truth)
+    return int(guessed(attribute, np.full(len(truth), best), truth).sum()), len(truth)
 
 
 ATTACK = Attack(

@@ -18,7 +18,7 @@ from coterie.auditing.attacks.finding import CONFIDENCE, Estimate, Level, percen
 from coterie.schema.arrays import Floats
 
 FACTORS = (1.0, 1.05, 1.1, 1.2, 1.25, 1.5, 2.0, 3.0, 10.0)  # what people multiply a maximum by
-_TOP = 20  # largest values that tell how far apart maxima of such people lie
+_TOP = 20  # largest values, from which the spread of maxima is estimated
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
@@ -56,10 +56,10 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
 
 
 def _luck(attribute: Seen) -> float:
-    """At most how likely a bound that has nothing to do with the largest value is one of the factors times it.
+    """Upper limit for the probability that a bound unrelated to the largest value is one of the factors times it.
 
-    The largest of many values follows Gumbel's law where their tail falls off like exp(-x/β): no point of it is denser than
-    1/(eβ). β is how far the top values lie above the lowest of them on average.
+    The largest of many values follows Gumbel's law where their tail falls off like exp(-x/β): its density is at most
+    1/(eβ). β is the mean distance of the top values from the lowest of them.
     """
     if attribute.bounds_from_data:
         return 0.0

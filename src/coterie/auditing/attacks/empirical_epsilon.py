@@ -96,7 +96,7 @@ def _compared(low: float, stated: float, whose: str) -> str:
 
 
 def _stated(evidence: MethodEvidence) -> tuple[float, str]:
-    """The ε to compare with, and whose word it is."""
+    """The ε to compare with, and where it comes from."""
     promise = evidence.guarantee
     if (
         promise is None

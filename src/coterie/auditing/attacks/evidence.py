@@ -20,6 +20,7 @@ from coterie.table.checked import check, numeric_column, ordinal_column
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.table.columns.labels import category_column
+from coterie.table.units import unit_labels
 
 NO_ORDER = "which released row belongs to which person is not known (give the order of rows)"
 
@@ -151,14 +152,28 @@ def one_each(units: Whole | None, people: int, draws: np.random.Generator, most:
     return draws.permutation(mixed[first])[:most]
 
 
+def units_of(table: pa.Table, schema: Schema) -> Whole:
+    """The number of every row's unit; where the schema names no unit, every row is one."""
+    return np.arange(table.num_rows) if schema.unit is None else unit_labels(table, schema)[1]
+
+
+WINDOW = 0.05  # of the released values
+
+
+def nearest_in_rank(ordered: Floats, values: Floats | float) -> tuple[Floats, Floats]:
+    """The ends of the 5 % of `ordered` that are nearest in rank to each value."""
+    reach = max(round(WINDOW / 2 * len(ordered)), 1)
+    low = np.searchsorted(ordered, values, side="left") - reach
+    high = np.searchsorted(ordered, values, side="right") - 1 + reach
+    return ordered[np.maximum(low, 0)], ordered[np.minimum(high, len(ordered) - 1)]
+
+
 def hidden_order(
     attributes: tuple[Seen, ...], truth: Whole, draws: np.random.Generator
 ) -> tuple[tuple[Seen, ...], Whole]:
-    """Rows in an order that tells attackers nothing, and where each person's row went."""
+    """The rows in random order, and where each person's row went."""
     shuffled = draws.permutation(len(attributes[0].released))
-    place = np.empty(len(shuffled), dtype=np.int64)
-    place[shuffled] = np.arange(len(shuffled))
-    return tuple(replace(a, released=a.released[shuffled]) for a in attributes), place[truth]
+    return tuple(replace(a, released=a.released[shuffled]) for a in attributes), np.argsort(shuffled)[truth]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -23,7 +23,7 @@ FEWEST_TRIALS = 20  # with fewer, even 0 of 20 leaves 17 % possible: an interval
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value between two ends that hold it with 95 % confidence; `trials` is how many times it was tried."""
+    """A value with its 95 % confidence interval, from so many trials."""
 
     value: float
     low: float
@@ -150,8 +150,8 @@ class Finding:
 
     `baseline` is what the same attacker gets without the release, or on people who are not in it.
     `looked_at` is how many attributes, styles … the worst was taken from: the interval holds for all of them together.
-    `p_value` is the chance that luck alone would clear the baseline so far, that choice counted; None: nothing was drawn,
-    or the attack leaves it to the interval.
+    `p_value` is the probability that chance alone clears the baseline by so much, corrected for that choice. None: nothing
+    was sampled, or the interval decides.
     """
 
     attack: str
@@ -243,6 +243,15 @@ class Worst:
     looked_at: int
     every: Mapping[str, tuple[Estimate, Estimate]]  # estimate and baseline of each, in the order given
 
+    @property
+    def words(self) -> str:
+        """The estimate with its interval, as a sentence has it."""
+        return interval_words(self.estimate, self.looked_at)
+
+    def values(self, of: str) -> Details:
+        """The estimate of each; `of` begins its name."""
+        return {f"{of} {name}": estimate.value for name, (estimate, _) in self.every.items()}
+
     def risks(self, of: str) -> Details:
         """The risk of each with both ends of its interval; `of` is "for" (an attribute) or "by" (a style)."""
         return {
@@ -277,6 +286,16 @@ def worst_of(measured: Mapping[str, Measured], sides: int = 2) -> Worst:
 def share_against(baseline: Estimate, hits: int, trials: int) -> Measured:
     """A share beside a baseline that is known."""
     return lambda confidence: (proportion(hits, trials, confidence), baseline)
+
+
+def beyond_control(hits: int, trials: int, control_hits: int, control_trials: int) -> Measured:
+    """What a share is beyond that of a control (`over_control`): compared with 0."""
+
+    def risk(confidence: float) -> tuple[Estimate, Estimate]:
+        control = proportion(control_hits, control_trials, confidence)
+        return over_control(proportion(hits, trials, confidence), control), Estimate.exact(0.0)
+
+    return risk
 
 
 def epsilon_beyond(counts: tuple[int, int, int, int], stated: float, runs: int) -> Measured:

@@ -8,66 +8,41 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.auditing.attacks.finding import (
-    FEWEST_TRIALS,
-    Estimate,
-    Measured,
-    interval_words,
-    over_control,
-    percent,
-    proportion,
-    worst_of,
-)
-from coterie.schema.arrays import Flags, Whole
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen, nearest_in_rank
+from coterie.auditing.attacks.finding import FEWEST_TRIALS, beyond_control, percent, worst_of
+from coterie.schema.arrays import Whole
 
-WINDOW = 0.05
 MOST_TARGETS = 20_000
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
-    truth = evidence.places
     if evidence.trials < FEWEST_TRIALS:
         return ATTACK.not_run(f"{evidence.trials} people are too few for any interval")
     attributes = [attribute for attribute in evidence.attributes if attribute.protected]
     draws = evidence.draws(ATTACK.name)
     people = evidence.targets(draws, MOST_TARGETS)
-    strangers = draws.choice(evidence.rows, len(people))
-    hits = {
-        attribute.name: (
-            int(_inside(attribute, people, truth[people]).sum()),
-            int(_inside(attribute, people, strangers).sum()),
-        )
-        for attribute in attributes
-    }
-    worst = worst_of({name: _risk(*both, len(people)) for name, both in hits.items()})
-    own, chance = (count / len(people) for count in hits[worst.name])
+    tried = len(people)
+    rows = evidence.places[people], draws.choice(evidence.rows, tried)  # their own, and strangers'
+    hits = {a.name: [_inside(a, people, those) for those in rows] for a in attributes}
+    worst = worst_of(
+        {name: beyond_control(own, tried, chance, tried) for name, (own, chance) in hits.items()}
+    )
+    own, chance = (count / tried for count in hits[worst.name])
     return ATTACK.found_worst(
         worst,
         f"{worst.attribute}: the true value lies in the narrow interval around the released one for {percent(own)} of "
-        f"people, around a stranger's for {percent(chance)}: a risk of {interval_words(worst.estimate, worst.looked_at)}.",
-        {f"risk for {name}": risk.value for name, (risk, _) in worst.every.items()},
+        f"people, around a stranger's for {percent(chance)}: a risk of {worst.words}.",
+        worst.values("risk for"),
     )
 
 
-def _risk(own: int, strangers: int, trials: int) -> Measured:
-    return lambda confidence: (
-        over_control(proportion(own, trials, confidence), proportion(strangers, trials, confidence)),
-        Estimate.exact(0.0),
-    )
-
-
-def _inside(attribute: Seen, people: Whole, rows: Whole) -> Flags:
+def _inside(attribute: Seen, people: Whole, rows: Whole) -> int:
+    """Of how many people the true value lies in the interval around that of a row."""
     values, released = attribute.original[people], attribute.released[rows]
     if not attribute.is_number:
-        return np.asarray(values == released)
-    ordered = np.sort(attribute.released)
-    reach = max(round(WINDOW / 2 * len(ordered)), 1)
-    below = np.searchsorted(ordered, released, side="left") - reach
-    above = np.searchsorted(ordered, released, side="right") - 1 + reach
-    low = ordered[np.maximum(below, 0)]
-    high = ordered[np.minimum(above, len(ordered) - 1)]
-    return np.asarray((low <= values) & (values <= high))
+        return int((values == released).sum())
+    low, high = nearest_in_rank(np.sort(attribute.released), released)
+    return int(((low <= values) & (values <= high)).sum())
 
 
 ATTACK = Attack(

@@ -7,6 +7,7 @@ from coterie.auditing.attacks._nearest import affordable, nearest_rows
 from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
+    Details,
     Estimate,
     Finding,
     Unit,
@@ -30,7 +31,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     people = evidence.targets(draws, count)
     others = evidence.strangers(draws, count)
     inside = [attribute.original[people] for attribute in evidence.attributes]
-    outside = [a.control[others] for a in evidence.attributes if a.control is not None]
+    outside = [attribute.others[others] for attribute in evidence.attributes]
     members = -nearest_rows(evidence.attributes, inside, evidence.clock).distance
     evidence.clock.check()
     strangers = -nearest_rows(evidence.attributes, outside, evidence.clock).distance
@@ -42,23 +43,21 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
 def membership_finding(attack: Attack, inside: Floats, outside: Floats) -> Finding:
     """AUC, and how many members are found when one stranger in a hundred may be accused."""
     area, half = area_under_curve(inside, outside), Estimate.exact(0.5)
-    details: dict[str, float | int | str] = {"members": len(inside), "strangers": len(outside)}
-    level = graded(area, half)
+    details: Details = {"members": len(inside), "strangers": len(outside)}
     words = (
         f"A member looks more like a member than a stranger does with probability {area.value:.2f} "
         f"(95 % interval {area.low:.2f} to {area.high:.2f}; 0.50 is blind)."
     )
     if len(outside) * FALSE_POSITIVES >= 1:
         found = true_positives_at(inside, outside, FALSE_POSITIVES)
-        details |= {
+        details = {
+            **details,
             "members found at 1 % false alarms": found.value,
             "lower end of that": found.low,
             "upper end of that": found.high,
         }
         words += f" At 1 % false alarms {100 * found.value:.1f} % of members are found."
-    return Finding(
-        attack.name, attack.statistic, area, half, attack.baseline, level, words, details, unit=Unit.AREA
-    )
+    return attack.found(area, half, graded(area, half), words, details, unit=Unit.AREA)
 
 
 ATTACK = Attack(

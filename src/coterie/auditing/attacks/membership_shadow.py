@@ -18,10 +18,10 @@ from coterie.auditing.attacks.evidence import (
     read_people,
     read_release,
     side_by_side,
+    units_of,
 )
 from coterie.auditing.attacks.membership_distance import membership_finding
 from coterie.schema.arrays import Flags, Floats
-from coterie.table.units import unit_labels
 
 SHADOWS = 32
 MOST_PEOPLE = 1000
@@ -40,11 +40,8 @@ def _run(evidence: MethodEvidence) -> Outcome:
     everyone = read_people(people, evidence.schema)
     if everyone.records != size:
         return ATTACK.not_run("the schema drops rows, so halves would differ in size")
-    # A whole unit is in a half, or outside it; without a unit in the schema, every row is one.
-    of_row, units = np.arange(size), size
-    if evidence.schema.unit is not None:
-        labels, of_row = unit_labels(people, evidence.schema)
-        units = len(labels)
+    of_row = units_of(people, evidence.schema)  # a whole unit is in a half, or outside it
+    units = int(of_row.max()) + 1
     targets = one_each(of_row, size, draws, MOST_TARGETS)
     distance = np.empty((SHADOWS, len(targets)))
     for shadow in range(SHADOWS):

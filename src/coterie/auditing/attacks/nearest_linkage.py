@@ -16,7 +16,6 @@ from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
     Measured,
-    interval_words,
     percent,
     share_against,
     worst_of,
@@ -46,12 +45,9 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         return ATTACK.not_run("the time was up before enough people were tried")
     return ATTACK.found_worst(
         best,
-        f"The nearest released row is the person's own for {interval_words(best.estimate, best.looked_at)} of people; "
+        f"The nearest released row is the person's own for {best.words} of people; "
         f"a blind guess would be right for {percent(chance.value)}.",
-        {
-            "yardstick": best.name,
-            **{f"linked by {name}": rate.value for name, (rate, _) in best.every.items()},
-        },
+        {"yardstick": best.name, **best.values("linked by")},
     )
 
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie.auditing.attacks import Attack, Clock, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen, nearest_in_rank
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
-    interval_words,
     over_control,
     percent,
     proportion,
@@ -26,12 +25,11 @@ from coterie.schema.arrays import Flags, Floats, Whole
 # Descriptions of people, taken from released rows and a few attributes, in two styles.
 #
 # *Tails*: at least or at most the released number, on the side away from the median, or the same label, as Giomi et al.
-# (Anonymeter, 2023) do. *Boxes*: close around the released number.
+# (Anonymeter, 2023) do. *Boxes*: the 5 % of released values around the released number.
 
 STYLES = ("tails", "boxes")
 MOST_DESCRIPTIONS = 500
 MOST_ATTRIBUTES = 4
-WINDOW = 0.05  # a box spans 5 % of the released values
 
 Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
 
@@ -58,10 +56,8 @@ def descriptions_of(
 def _range(value: float, ordered: Floats, style: str) -> tuple[float, float]:
     if style == "tails":
         return (value, np.inf) if value > ordered[len(ordered) // 2] else (-np.inf, value)
-    reach = max(round(WINDOW / 2 * len(ordered)), 1)
-    low = max(int(np.searchsorted(ordered, value, "left")) - reach, 0)
-    high = min(int(np.searchsorted(ordered, value, "right")) - 1 + reach, len(ordered) - 1)
-    return float(ordered[low]), float(ordered[high])
+    low, high = nearest_in_rank(ordered, value)
+    return float(low), float(high)
 
 
 def who_fits(description: Description, people: Sequence[Floats], clock: Clock) -> Whole:
@@ -94,7 +90,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         descriptions = descriptions_of(evidence.attributes, released, style, draws)
         if evidence.others:
             others = evidence.strangers(draws, size)
-            outside = [a.control[others] for a in evidence.attributes if a.control is not None]
+            outside = [attribute.others[others] for attribute in evidence.attributes]
             found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
         else:
             mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
@@ -109,7 +105,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         worst,
         f"{percent(fits.hits / fits.trials)} of descriptions taken from the release ({worst.name}) fit exactly one person "
         f"in it; {percent(fits.control_hits / fits.control_trials)} do so by chance: a risk of "
-        f"{interval_words(worst.estimate, worst.looked_at)}.",
+        f"{worst.words}.",
         {"style": worst.name, **worst.risks("by")},
     )
 

@@ -18,7 +18,6 @@ from coterie.auditing.attacks.finding import (
     Estimate,
     Level,
     Measured,
-    interval_words,
     percent,
     proportion,
     share_against,
@@ -37,9 +36,8 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     count = round(evidence.known * evidence.people)
     seeds = draws.choice(evidence.people, count, replace=False)
     others = np.setdiff1d(np.arange(evidence.people), seeds)
-    if (
-        evidence.units is not None
-    ):  # who knows one row of a household is not tried on its other rows, nor on two of another
+    if evidence.units is not None:
+        # An attacker who knows one row of a household is tried on one row of each other household only.
         others = others[~np.isin(evidence.units[others], evidence.units[seeds])]
         others = others[one_each(evidence.units[others], len(others), draws, len(others))]
     if len(others) < FEWEST_TRIALS:
@@ -64,7 +62,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     return ATTACK.found_worst(
         best,
         f"Knowing the rows of {percent(evidence.known)} of people, an attacker who holds {best.name} finds the rows of "
-        f"{interval_words(best.estimate, best.looked_at)} of the others from shared values alone; "
+        f"{best.words} of the others from shared values alone; "
         f"a blind guess would find {percent(chance.value)}.",
         details,
     )

@@ -14,7 +14,6 @@ from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
     Measured,
-    interval_words,
     percent,
     share_against,
     worst_of,
@@ -44,25 +43,21 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     best = worst_of(found)
     return ATTACK.found_worst(
         best,
-        f"From {best.name}, another row of the same unit is found for {interval_words(best.estimate, best.looked_at)} of "
+        f"From {best.name}, another row of the same unit is found for {best.words} of "
         f"units; a blind guess would be right for {percent(chance.value)}.",
-        {f"linked by {name}": rate.value for name, (rate, _) in best.every.items()},
+        best.values("linked by"),
     )
 
 
 def _next_rows(published: Whole, targets: Whole) -> Whole:
     """The people behind the row after each target's own; of the last row, the one before."""
-    person = np.empty(len(published), dtype=np.int64)
-    person[published] = np.arange(len(published))
     places = published[targets] + 1
-    return person[np.where(places < len(published), places, places - 2)]
+    return np.argsort(published)[np.where(places < len(published), places, places - 2)]
 
 
 def _alike_rows(evidence: ReleaseEvidence, targets: Whole, draws: np.random.Generator) -> Whole:
     """The people behind the row that agrees with each target's own in the most attributes; ties at random."""
-    person = np.empty(evidence.rows, dtype=np.int64)
-    person[evidence.places] = np.arange(evidence.people)
-    guessed = []
+    person, guessed = np.argsort(evidence.places), []
     for target in targets:
         row = evidence.places[target]
         agreed = draws.random(evidence.rows)  # below 1: only breaks ties

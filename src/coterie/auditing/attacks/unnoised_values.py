@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.auditing.attacks.finding import Estimate, Measured, interval_words, percent, proportion, worst_of
+from coterie.auditing.attacks.finding import Estimate, Measured, percent, proportion, worst_of
 from coterie.schema.arrays import Whole
 
 
@@ -21,9 +21,9 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     worst = worst_of({attribute.name: _shares(attribute, evidence.places) for attribute in attributes})
     return ATTACK.found_worst(
         worst,
-        f"{worst.attribute}: {interval_words(worst.estimate, worst.looked_at)} of the released values are exactly the mean "
+        f"{worst.attribute}: {worst.words} of the released values are exactly the mean "
         f"of the people who share them; {percent(worst.baseline.value)} would be by chance.",
-        {f"without noise in {name}": exact.value for name, (exact, _) in worst.every.items()},
+        worst.values("without noise in"),
     )
 
 

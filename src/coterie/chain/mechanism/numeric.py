@@ -194,7 +194,7 @@ class SortedCentroids(Mechanism):
         epsilon: Fraction,
         sampler: Sampler,
     ) -> Steps:
-        """One draw a centroid; all that follows is post-processing."""
+        """One draw per centroid. All that follows is post-processing."""
         domain, missing = column.domain, None
         if centroids.missing is not None:
             missing, epsilon = (

@@ -134,7 +134,7 @@ def _matrix_share(n: int, scored: int, left: Fraction, accountant: Accountant, r
 
 
 def _readable(n: int, rest: Fraction, accountant: Accountant, rule: Rule) -> int:
-    """How many tables `rest` can pay for, so that noise leaves something of each."""
+    """How many tables `rest` can pay for before noise drowns them."""
     signal = n / accountant.deviation(rest * (1 - _part(rule.choosing)))
     if accountant.currency is Currency.RHO:
         return int((signal / rule.readable) ** 2)
@@ -142,7 +142,7 @@ def _readable(n: int, rest: Fraction, accountant: Accountant, rule: Rule) -> int
 
 
 def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, target: bool) -> int:
-    """More tables where noise is small beside n."""
+    """How many tables to read: more where the noise is small compared with n."""
     pairs = m * (m - 1) // 2
     if target:
         return min(pairs, m - 1 + max(0, round(0.2 * (m - 1))))

@@ -151,7 +151,7 @@ def rake(margins: Sequence[Margin], found: Combinations, population: float) -> R
 
 
 def _capped(weight: Floats, count: Whole, mean: float) -> Floats:
-    """In proportion, so that the mean is as it should be and none is too far from it."""
+    """Scale the weights in proportion, so that their mean is right and none is too far from it."""
     low, high = mean / CAP, mean * CAP
     scale = mean * count.sum() / (weight @ count)
     if low <= weight.min() * scale and weight.max() * scale <= high:
@@ -165,7 +165,7 @@ def _capped(weight: Floats, count: Whole, mean: float) -> Floats:
 
 
 def _factors(line: Whole, aim: Floats, mass: Floats, population: float) -> Floats:
-    """By what the weights of each label are multiplied; a gap by nothing."""
+    """The factor for the weights of each label. Those of a gap are not changed."""
     found = np.bincount(line, mass, len(aim))
     wanted = aim * (population - found[-1])
     return np.where(wanted > 0, wanted / np.maximum(found, 1e-300), 1.0)
@@ -180,7 +180,7 @@ def _difference(cells: Whole, aims: Sequence[Floats], mass: Floats, population: 
 
 
 def rounded(weights: Floats, counts: Whole, decimals: int | None) -> Floats:
-    """To the decimals of the schema, or to so many that no total moves."""
+    """Round to the decimals of the schema, or to so many that no total changes."""
     mean = float(weights @ counts) / counts.sum()
     places = _DIGITS - 1 - math.floor(math.log10(mean)) if decimals is None else decimals
     return np.round(weights, max(places, 0))
@@ -189,7 +189,7 @@ def rounded(weights: Floats, counts: Whole, decimals: int | None) -> Floats:
 def in_words(
     raked: Raked, margins: Sequence[Margin], rows: Combinations, released: Floats
 ) -> tuple[str, ...]:
-    """What the certificate says of it, judged by the weights that are released."""
+    """How well the released weights meet the totals, as the certificate states it."""
     to = f"public totals by {', '.join(margin.name for margin in margins)}" if margins else "a public total"
     said = [
         f"weights were raked to {to}, known without this table: the weight column was not read, and raking costs no ε"

@@ -101,7 +101,7 @@ def _widest(scored: int) -> int:
 
 
 def correlation_noise(n: int, scored: int, part: Fraction, accountant: Accountant) -> float:
-    """What the noise on one correlation would be: plans ask, nothing is read."""
+    """The noise that one correlation would get. Plans need it; no data are read."""
     deviation = accountant.deviation(part, _widest(scored), _limit(scored) ** 2)
     return deviation / (n * _UNIFORM * 2.0 ** (2 * SCALE))
 

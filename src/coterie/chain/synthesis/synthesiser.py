@@ -250,7 +250,7 @@ class _Rows:
         self.release(distributions)
 
     def release(self, distributions: Sequence[Distribution]) -> None:
-        """What every attribute's values are to be like."""
+        """Make the values of each attribute follow these released distributions."""
         self.distributions = list(distributions)
         self.quota = [tables.whole_counts(released.counts, self.count) for released in distributions]
         self._pools()
@@ -359,7 +359,7 @@ class _Rows:
                 line[movers] = places[np.argsort(noise[movers])]
 
     def _move_gap(self, number: int, counts: Whole) -> None:
-        """As many missing values as were released."""
+        """Give the rows as many missing values as were released."""
         cell, line, quota = self.cells[number], self.rows[number], self.quota[number]
         if not cell.missing:
             return

@@ -171,7 +171,7 @@ class ExternalSort:
 
 
 def _inserted(records: NDArray[Any], few: NDArray[Any]) -> NDArray[Any]:
-    """A few more records at their places in record order; everything else is moved in blocks."""
+    """Insert a few records at their places in record order. Everything else is moved in blocks."""
     places = np.searchsorted(records["row"], few["row"]).tolist()
     blocks = []
     for number, (start, end) in enumerate(pairwise([0, *places, len(records)])):
@@ -180,7 +180,7 @@ def _inserted(records: NDArray[Any], few: NDArray[Any]) -> NDArray[Any]:
 
 
 def sorting_bytes(fields: np.dtype[Any]) -> int:
-    """Of memory per record, to rank all records at once and release them."""
+    """Bytes of memory per record that it takes to rank all records at once and release them."""
     return 60 + 2 * fields.itemsize
 
 
@@ -190,7 +190,7 @@ Advance = Callable[[float], None]
 
 
 def sampler_from(seed: int | None) -> SamplerAt:
-    """Draws that depend on the number of the cluster, not on the piece it comes in. The key is this release's own."""
+    """A sampler whose draws depend on the number of the cluster, not on the piece. Its key belongs to this release alone."""
     if seed is not None:
         return lambda first: SeededSampler(seed, first)
     key = keystream.fresh_key()
@@ -220,7 +220,7 @@ def check_grouping(method: Method) -> None:
 def piece_values(
     piece: Piece, column: Column, method: Method, k: int, epsilon: Fraction, sampler: SamplerAt
 ) -> NDArray[Any]:
-    """One attribute of some whole clusters through the kernel: numbers or codes, one for each record."""
+    """Run one attribute of some whole clusters through the kernel. Returns one number or code per record."""
     grouped = Grouped.of(column, method.mechanism(column), piece.clustering, k)
     return grouped.noisy(epsilon, sampler(piece.first)).attached()
 
@@ -232,7 +232,7 @@ def alone(first: int, rows: Whole, fields: Mapping[str, NDArray[Any]], records: 
 
 
 def warm_up() -> None:
-    """Load all compiled code: 70 MB that belong to the program, before the room beside it is measured."""
+    """Load all compiled code, about 70 MB, before the memory that is left for data is measured."""
     values = np.arange(60_000, dtype=np.float64)
     clustering = individual_ranking(values, 3)
     summarise(values, clustering, 3)
@@ -253,7 +253,7 @@ class LargeChain:
     _held: dict[str, HeldRows] = field(default_factory=dict)
 
     def protect(self, group: Sequence[Attribute], sampler: SamplerAt, advance: Advance) -> None:
-        """One attribute, or all that share one clustering; `advance` is told of each share of the work."""
+        """Protect one attribute, or all that share one clustering. `advance` receives each share of the work."""
         beginnings = [self._beginning(attribute) for attribute in group]
         for attribute in group:
             self.scratch.remove_all(f"{self._name(attribute)}-")
@@ -266,7 +266,7 @@ class LargeChain:
             advance(len(piece.rows) * told / 2)
 
     def rows(self, attribute: Attribute) -> RowFiles | HeldRows:
-        """Where released values wait for their rows."""
+        """Where released values are stored until their rows are read."""
         name, records = self._name(attribute), self.table.records
         if not self.in_memory:
             return RowFiles(self.scratch, name, records, self.length, self._kind(attribute))

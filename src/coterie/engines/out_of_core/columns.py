@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from coterie.errors import CoterieError, DataError, SchemaError
+from coterie.errors import CoterieError, DataError
 from coterie.schema.arrays import Codes, Whole
-from coterie.schema.attributes import Attribute, Role, Schema, check_names
-from coterie.table.checked import column_of, inside, located, same_columns, with_gaps
+from coterie.schema.attributes import Attribute, Role, Schema
+from coterie.table.checked import check_columns, check_count, column_of, inside, located, with_gaps
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
-from coterie.table.columns.labels import further_codes
 
 BATCH = 1 << 17
 _FEW = 1 << 12  # rows of kept columns, whose texts may be of any length
@@ -47,14 +46,8 @@ class StreamedTable:
                 f"{self.path} is not a complete Parquet file.",
                 "Tables larger than memory are read from Parquet only; write it again as Parquet.",
             ) from None
-        check_names(names)
-        same_columns(names, self.schema)
-        if not self.schema.protected:
-            raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-        if self.records < 2:
-            raise DataError(
-                "The table has fewer than two rows.", "A group to hide in needs at least two records."
-            )
+        check_columns(names, self.schema)
+        check_count(self.records)
 
     @cached_property
     def records(self) -> int:
@@ -74,7 +67,9 @@ class StreamedTable:
         names += rules.needed_for(names)
         for first, batch in self.batches(names):
             try:
-                read = {n: self._column(batch.column(n), self.schema[n], likes.get(n)) for n in names}
+                read = {
+                    n: column_of(batch.column(n), self.schema[n], self.schema, likes.get(n)) for n in names
+                }
                 likes = likes or read
                 found = with_gaps(read, rules, {})
                 yield [_inside(found[attribute.name]) for attribute in attributes]
@@ -95,7 +90,7 @@ class StreamedTable:
         counts: Whole | None = None
         like: Column | None = None
         for _, batch in self.batches([attribute.name]):
-            like = self._column(batch.column(0), attribute, like)
+            like = column_of(batch.column(0), attribute, self.schema, like)
             assert isinstance(like, CategoryColumn)
             found = np.bincount(like.codes[like.codes >= 0], minlength=like.label_count)
             counts = found if counts is None else counts + found
@@ -103,7 +98,7 @@ class StreamedTable:
         return np.argsort(-counts, kind="stable").astype(np.int32)
 
     def _few(self, names: Sequence[str]) -> int:
-        """So many rows of kept columns at once that long texts fit into memory too."""
+        """How many rows of kept columns to read at once, so that long texts fit into memory too."""
         with pq.ParquetFile(self.path) as file:
             layout = file.metadata
             groups = [layout.row_group(number) for number in range(layout.num_row_groups)]
@@ -136,11 +131,6 @@ class StreamedTable:
             raise
         except (pa.ArrowException, OSError):
             raise DataError(f"{self.path} is damaged.", "Copy or write it again.") from None
-
-    def _column(self, column: pa.ChunkedArray, attribute: Attribute, like: Column | None) -> Column:
-        if isinstance(like, CategoryColumn):
-            return replace(like, codes=further_codes(column, like))
-        return column_of(column, attribute, self.schema)
 
 
 def _inside(column: Column) -> Column:

@@ -33,7 +33,7 @@ from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
 from coterie.engines.out_of_core.units import bounded_rows
 from coterie.engines.out_of_core.whole_table import StreamedRows
-from coterie.engines.whole_table import check_options, measurements_of, refuse_private_bounds, without_records
+from coterie.engines.whole_table import measurements_of, refuse_private_bounds, without_records
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -67,7 +67,7 @@ class LargeRelease(Promise):
         return self._read()
 
     def watched(self, tell: Callable[[int], None]) -> LargeRelease:
-        """The same release; `tell` hears how many rows each batch has that is read."""
+        """The same release. `tell` receives the number of rows of each batch that is read."""
 
         def read() -> pa.RecordBatchReader:
             reader = self._read()
@@ -111,7 +111,7 @@ def protect_file(
     recipe = get_method(method)
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
+    recipe.check_rows(schema, rows, target)
     refuse_private_bounds(schema)
     seed = None if seed is None else whole_seed(seed)
     limit = parse_memory(memory)
@@ -153,7 +153,7 @@ def protect_file(
 
 
 def _protect(chain: LargeChain, finished: _Finished, sampler: SamplerAt, advance: Advance) -> None:
-    """All groups, as many at a time as there are cores and room for."""
+    """Protect all groups, as many at a time as there are cores and memory for."""
     told, stop = Lock(), Event()
 
     def tell(share: float) -> None:
@@ -199,7 +199,7 @@ def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
 
 
 def _ahead(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The next one is made while this one is being written."""
+    """Make the next table while this one is being written."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, tables, None)
         while (table := coming.result()) is not None:

@@ -52,7 +52,7 @@ class Scratch:
             file.write(np.ascontiguousarray(values).data.cast("B"))
 
     def read(self, name: str, dtype: np.dtype[Any], first: int = 0, count: int = -1) -> NDArray[Any]:
-        """Part of a file, all of it, or nothing where there is none."""
+        """Read part of a file or all of it; nothing if there is no such file."""
         path = self.folder / name
         if not path.exists():
             return np.empty(0, dtype=dtype)
@@ -117,7 +117,7 @@ def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
 
 
 def forget_scratch(output: str) -> None:
-    """The release is there: what a killed run with a memory limit kept to go on with, original values, is not needed."""
+    """Once the release is written, remove the original values that a killed run with a memory limit kept to resume from."""
     folder = _beside(output, None)
     if "://" not in output and folder.is_dir():
         with suppress(CoterieError):  # another run works there, or somebody else's files lie there
@@ -131,7 +131,7 @@ def _beside(output: str, chosen: Path | None) -> Path:
 
 @contextmanager
 def told(folder: Path) -> Iterator[None]:
-    """A full disk in words, whichever file it hit."""
+    """Report a full disk in plain words, whichever file it hit."""
     try:
         yield
     except OSError as error:
@@ -159,7 +159,7 @@ class RowFiles:
     kind: str  # "<f8" or "<i4"
 
     def attach(self, rows: Whole, values: NDArray[Any]) -> None:
-        """Rows are rising, so each range is a slice."""
+        """Store values by row. Row numbers rise, so each range is a slice."""
         ends = np.searchsorted(rows, np.arange(self.ranges + 1) * self.length)
         for number in np.flatnonzero(np.diff(ends)).tolist():
             here = slice(ends[number], ends[number + 1])

@@ -108,7 +108,9 @@ class StreamedRows:
         margins = margins_of(table.schema, named) if table.schema.totals is not None else []
         measured = {name: named[name] for name in budget.shares}
         records = StreamedRecords(table, [table.schema[name] for name in measured], advance)
-        known = known_records(table.records, budget, sampler(0), rows)
+        known = table.records
+        if table.schema.unit is not None:
+            known = known_records(known, budget, sampler(0), rows)
         drawn, shared = drawn_from(
             whole, records, measured, known, budget, sampler(0), rows, target, rules=rules
         )

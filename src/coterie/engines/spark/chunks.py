@@ -8,7 +8,7 @@ there, or by the file it came from, and knows the number of its first record onc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -26,7 +26,6 @@ from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, Role, Schema
 from coterie.table.checked import column_of, located, with_policies
 from coterie.table.columns.column import CategoryColumn, Column, released_field
-from coterie.table.columns.labels import further_codes
 
 Batches = Iterator[pa.RecordBatch]
 BYTES = 8 << 20  # of the rows that make one chunk
@@ -94,7 +93,7 @@ class Chunks:
     def mapped(
         self, work: Callable[[Iterator[RowChunk]], Batches], layout: Any, places: Sequence[int], *, kept: bool
     ) -> Any:
-        """A frame of what `work` makes of the chunks of each partition; it asks for the fields at these places."""
+        """Apply `work` to the chunks of each partition, reading the fields at these places. Returns a frame."""
         names = [f"f{place}" for place in places]
         chosen = self.frame.select(_PARTITION, _PLACE, *([_KEPT] if kept else []), *names)
         likes, firsts = [self.likes[place] for place in places], self.firsts
@@ -119,12 +118,12 @@ class Chunks:
 
 
 def columns_used(schema: Schema) -> list[Attribute]:
-    """Those that are read: a weight that is made from public totals is not."""
+    """The columns that are read. A weight that is made from public totals is not."""
     return [a for a in schema.attributes if a.role is not Role.IDENTIFIER and a is not schema.raked]
 
 
 def kept_columns(kept: Any) -> pa.RecordBatch | None:
-    """Named as the schema names them."""
+    """The kept columns, named as in the schema."""
     return pa.ipc.open_stream(kept).read_next_batch() if len(kept) else None
 
 
@@ -154,7 +153,10 @@ def _checked(
     for place, (path, start, run) in enumerate(_runs(batches, most)):
         table = pa.Table.from_batches(run).select(range(len(names))).rename_columns(names)
         try:
-            columns = {like.attribute.name: _column(table, like, schema) for like in likes}
+            columns = {
+                like.attribute.name: column_of(table[like.attribute.name], like.attribute, schema, like)
+                for like in likes
+            }
             checked = with_policies(table, columns, schema)
         except DataError as error:
             # An executor does not know how many rows other partitions have: it says what it counts.
@@ -211,13 +213,6 @@ def _one_row(row: dict[str, Any]) -> pa.RecordBatch:
     kinds = {_PLACE: pa.int32(), _COUNT: pa.int32(), _PATH: pa.string()}
     kinds |= {_SIZE: pa.int64(), _START: pa.int64()}
     return pa.RecordBatch.from_pydict({n: pa.array([v], kinds.get(n, pa.binary())) for n, v in row.items()})
-
-
-def _column(table: pa.Table, like: Column, schema: Schema) -> Column:
-    column = table.column(like.attribute.name)
-    if isinstance(like, CategoryColumn):
-        return replace(like, codes=further_codes(column, like))
-    return column_of(column, like.attribute, schema)
 
 
 def _quoted(name: str) -> str:

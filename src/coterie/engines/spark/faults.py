@@ -70,6 +70,11 @@ def told() -> Iterator[None]:
                 "A disk is full: Spark had no room for its parts, or for what it sorts.",
                 "Free some space there, or set spark.local.dir to another place. Nothing was released or overwritten.",
             ) from None
+        if "OutOfMemoryError" in text:
+            raise DataError(
+                "Spark's Java had too little memory.",
+                "Set spark.executor.memory, or spark.driver.memory for a local master, in spark-defaults.conf: 4g or more.",
+            ) from None
         for words, problem, advice in _STORAGE:
             if any(word in text for word in words):
                 raise DataError(problem, advice) from None

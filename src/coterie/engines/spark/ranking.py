@@ -99,7 +99,7 @@ class SparkRanking:
 
     @classmethod
     def of(cls, chunks: Chunks, k: int, groups: Sequence[Sequence[int]], grouping: Grouping) -> SparkRanking:
-        """This draws the sample."""
+        """Prepare the ranking. This draws the sample."""
         made = tuple(
             RankedGroup(tuple(places), tuple(chunks.likes[place] for place in places), grouping)
             for places in groups
@@ -147,7 +147,7 @@ class SparkRanking:
                 )
 
     def _settle(self, release: Release, batches: Batches) -> Batches:
-        """One bucket."""
+        """Settle one bucket."""
         rows = sorted(_entries(batches), key=lambda entry: entry.first)
         if not rows:
             return
@@ -184,7 +184,7 @@ class SparkRanking:
                 yield _table([(first // self.length, first, _NO_BUCKET, end - start, own, kept)])
 
     def _attach(self, rows: ReleasedRows, batches: Batches) -> Batches:
-        """One range: all values back on their rows."""
+        """Put all values of one range back on their rows."""
         beside: list[_Entry] = []
         settled: dict[tuple[int, int], list[_Entry]] = {}  # of each part and group, by bucket
         for entry in sorted(_entries(batches), key=lambda entry: (entry.first, entry.bucket)):

@@ -36,19 +36,18 @@ from coterie.engines.spark.session import FILE, INDEX
 from coterie.engines.spark.whole_table import SparkRecords, SparkRows
 from coterie.engines.whole_table import (
     Synthesised,
-    check_options,
     drawn_from,
     measurements_of,
     refuse_private_bounds,
 )
-from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
-from coterie.schema.attributes import Schema, check_names
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import Number
-from coterie.table.checked import column_of, same_columns
+from coterie.table.checked import check_columns, check_count, column_of
 from coterie.table.columns.column import Column
 
 
@@ -88,7 +87,7 @@ def protect_frame(
     recipe = get_method(method)
     check_grouping(recipe)
     budget = Budget.of(epsilon, schema, recipe, delta)
-    check_options(recipe, schema, rows, target)
+    recipe.check_rows(schema, rows, target)
     refuse_private_bounds(schema)
     if schema.unit is not None:
         raise ParameterError(
@@ -101,10 +100,7 @@ def protect_frame(
     with told():
         chunks = Chunks.of(frame, schema, likes)
     records = chunks.records
-    if records < 2:
-        raise DataError(
-            "The table has fewer than two rows.", "A group to hide in needs at least two records."
-        )
+    check_count(records)
     k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
     out = ReleasedRows.of(frame, schema, likes)
@@ -149,10 +145,7 @@ def protect_frame(
 def _likes(frame: Any, schema: Schema) -> tuple[Column, ...]:
     """What is public about each protected column. No values."""
     names = [name for name in frame.columns if name not in (FILE, INDEX)]
-    check_names(names)
-    same_columns(names, schema)
-    if not schema.protected:
-        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+    check_columns(names, schema)
     kinds = {a.name: _arrow_type(frame.schema[a.name]) for a in columns_used(schema)}
     likes = []
     for attribute in schema.protected:

@@ -31,6 +31,8 @@ def session(master: str | None) -> Any:
     from pyspark.errors import PySparkException
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master and master.startswith("local"):
+        os.environ.setdefault("SPARK_DRIVER_MEMORY", _local_memory())
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # about versions of pandas
     builder = SparkSession.builder.appName("coterie").config("spark.sql.session.timeZone", "UTC")
     try:
@@ -41,6 +43,12 @@ def session(master: str | None) -> Any:
             "Write --master local[2], spark://host:7077, yarn or k8s://https://host:port, and see that the cluster "
             "answers. What Spark itself says stands above.",
         ) from None
+
+
+def _local_memory() -> str:
+    """What Java may take where no setting says it: a quarter of the machine. Spark's own default, 1 GB, is soon full."""
+    gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    return f"{max(gigabytes // 4, 1)}g"
 
 
 def read_parquet(spark: Any, address: str) -> Any:

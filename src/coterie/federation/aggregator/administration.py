@@ -171,7 +171,7 @@ def _by_state(connection: Connection, table: Table, states: type[StrEnum]) -> di
     return {state.value: 0 for state in states} | dict(counted.all())
 
 
-# What needs a person, told to a program: one POST for each line of the diary of these kinds.
+# The webhook: one POST for each diary line that needs a person.
 
 _FOR_PEOPLE = frozenset({"quarantined", "second process", "rolled back", "fault"})
 _SECONDS = 10
@@ -207,7 +207,7 @@ class Webhook:
 
     def _post(self, content: dict[str, Any]) -> None:
         try:
-            # Whoever answers there must not send this machine to addresses of its own network: a redirect is a fault.
+            # A redirect is an error: the receiver must not send this machine to addresses of its own network.
             httpx.post(self._url, json=content, timeout=_SECONDS, follow_redirects=False).raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             log.error("the webhook did not take an event (%s)", type(error).__name__)

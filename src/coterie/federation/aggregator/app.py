@@ -31,7 +31,7 @@ from coterie.federation.aggregator.connections import (
     guard_handshakes,
 )
 from coterie.federation.aggregator.home import Aggregator, Complaints, Fault
-from coterie.federation.aggregator.scheduler import tend
+from coterie.federation.aggregator.scheduler import advance_studies
 from coterie.federation.aggregator.service import Service
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets import tls
@@ -48,9 +48,9 @@ def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(_tending(service))]
+        tasks = [asyncio.create_task(_run_scheduler(service))]
         if webhook is not None:
-            tasks.append(asyncio.create_task(_telling(aggregator, webhook)))
+            tasks.append(asyncio.create_task(_run_webhook(aggregator, webhook)))
         try:
             yield
         finally:
@@ -83,7 +83,7 @@ def make_app(aggregator: Aggregator, webhook: Webhook | None = None) -> FastAPI:
 
 
 def _fault_of(error: Exception, complaints: Complaints) -> Fault:
-    """What an owner is told. What is wrong with this machine is said in its log."""
+    """The answer to an owner. Faults of this machine are described in its log only."""
     match error:
         case Fault():
             return error
@@ -104,7 +104,7 @@ def _fault_of(error: Exception, complaints: Complaints) -> Fault:
     return Fault(507 if isinstance(error, OSError) else 503, "storage", problem, later)
 
 
-async def _telling(aggregator: Aggregator, webhook: Webhook) -> None:
+async def _run_webhook(aggregator: Aggregator, webhook: Webhook) -> None:
     """Beside the studies: an address that does not answer must not keep them waiting."""
     while True:
         try:
@@ -114,31 +114,31 @@ async def _telling(aggregator: Aggregator, webhook: Webhook) -> None:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
-async def _tending(service: Service) -> None:
+async def _run_scheduler(service: Service) -> None:
     """One task moves all studies; it also notices what the command line has changed in the database."""
     seen: object = None
     while True:
-        service.stirred.clear()
+        service.due.clear()
         try:
             if not await run_in_threadpool(service.aggregator.database.still_alone):
                 log.error("another process serves this database now: this one ends")
                 signal.raise_signal(signal.SIGTERM)
                 return
-            moved = await run_in_threadpool(tend, service.aggregator)
+            moved = await run_in_threadpool(advance_studies, service.aggregator)
             current = await run_in_threadpool(stages, service.aggregator.database)
             if current != seen:  # what all owners of a study see of it
                 seen = current
-                service.bell.ring_all()
+                service.wakeups.wake_all()
             if moved:
                 continue
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            # One bad study must not stop the others, nor the service; its name is in the log of tend().
-            log.error("tending failed (%s)", type(error).__name__)
+            # One bad study must not stop the others, nor the service; its name is in the scheduler's log.
+            log.error("the scheduler failed (%s)", type(error).__name__)
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
         with suppress(TimeoutError):
-            await asyncio.wait_for(service.stirred.wait(), _SECONDS_BETWEEN_LOOKS)
+            await asyncio.wait_for(service.due.wait(), _SECONDS_BETWEEN_LOOKS)
             await asyncio.sleep(_SECONDS_TOGETHER)
 
 
@@ -158,7 +158,7 @@ def serve(
     `client_ca`: also demand a TLS certificate of every caller (mutual TLS).
     """
     if client_ca is not None:
-        tls.authority_context(client_ca)  # says what is wrong with the file, before uvicorn meets it
+        tls.authority_context(client_ca)  # its error names the file; uvicorn's would not
     config = uvicorn.Config(
         make_app(aggregator, webhook),
         ssl_keyfile=str(aggregator.folder / tls.KEY),

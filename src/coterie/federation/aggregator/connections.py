@@ -1,4 +1,4 @@
-"""Connections of strangers: whoever is slow, idle or many is let go before anybody who has something to say must wait.
+"""Limits on connections of strangers, so that slow, idle or many ones never keep an owner waiting.
 
 A connection is a stranger's, from its first byte of TLS, until a request on it was signed by a known owner or carried
 a reader's token. Strangers have little time and few places, all of them together; each owner has some places of its own.
@@ -59,7 +59,7 @@ _circles: defaultdict[object, ConnectionLimit] = defaultdict(lambda: ConnectionL
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with an end to patience. uvicorn itself waits for a first request without end."""
+    """HTTP/1.1 with time limits. uvicorn itself waits for a first request without end."""
 
     _timer: asyncio.TimerHandle | None = None
     _circle: object = None
@@ -115,7 +115,7 @@ class PatientProtocol(H11Protocol):
     def _wait(self, seconds: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        # No farewell at the end: a peer that does not read would keep us waiting for it.
+        # Aborted, not closed: a peer that does not read would keep a closing connection open.
         self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.federation.aggregator.part_reader import PartReader
-from coterie.federation.documents.answers import Succession
+from coterie.federation.documents.messages import Succession
 from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import StudyAttribute
 from coterie.federation.documents.wire import now, stamp
@@ -114,7 +114,7 @@ class Aggregator:
         """New keys from now on. Nothing may serve meanwhile: it would go on with the old ones."""
         new = next_keys(self.folder)
         said = Succession(old=self.keys.public, new=new.public, at=stamp(now()))
-        signed = Signed.of(said, "succession", self.keys).content()
+        signed = Signed.of(said, self.keys).content()
         kept = [entry for entry in self.successions if entry["document"]["old"] != self.keys.public]
         keep_private(self.folder / _SUCCESSIONS, canonical([*kept, signed]))
         return use_next_keys(self.folder, self.keys)

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coterie.errors import CoterieError
-from coterie.federation.documents.answers import (
+from coterie.federation.documents.chunks import (
     Chunk,
     arrow_schema,
     canonical_parquet,

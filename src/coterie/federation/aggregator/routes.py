@@ -18,12 +18,12 @@ from coterie.federation.aggregator.home import Fault
 from coterie.federation.aggregator.receiving import ProgressReport, RecoveryReport
 from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Enrolment, ExchangeStep
+from coterie.federation.documents.messages import Enrolment, ExchangeStep
 from coterie.federation.documents.signed import Signed, parsed, validated
 from coterie.federation.secrets.keys import require_sound
 from coterie.federation.storage.parties import enrol, invited
 
-# What the routes tell OpenAPI: bodies are read by hand (their bytes are signed), so they are described by hand.
+# What OpenAPI says of the routes. Bodies are read as bytes, because these are signed, so they are described here.
 
 _HEADERS = {
     wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-3",
@@ -113,7 +113,7 @@ async def protocol(request: Request, service: Serving) -> Response:
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
     key, content = await service.enrolling(request, wire.LARGEST_ENROLMENT)
-    form = validated(Enrolment, parsed(content), "enrolment")
+    form = validated(Enrolment, parsed(content))
     if form.key != key:
         raise Fault(401, "unauthorised", NO_DETAIL)
 
@@ -153,14 +153,14 @@ async def desired_route(
     try:
         end = time.monotonic() + wait
         while True:
-            heard = asyncio.create_task(service.bell.heard(owner.id, max(end - time.monotonic(), 0.0)))
+            woken = asyncio.create_task(service.wakeups.wait(owner.id, max(end - time.monotonic(), 0.0)))
             seen = request.headers.get(wire.SEEN, "")
             content = await run_in_threadpool(desired, service.aggregator, owner, seen)
             if content["version"] != after or time.monotonic() >= end or gone.done():
-                heard.cancel()
+                woken.cancel()
                 return service.answer(request, content)
-            await asyncio.wait({heard, gone}, return_when=asyncio.FIRST_COMPLETED)
-            heard.cancel()
+            await asyncio.wait({woken, gone}, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
     finally:
         gone.cancel()
         presence[mark] -= 1
@@ -239,19 +239,19 @@ _DOCUMENT: dict[str, Any] = {"body": Signed, "limit": wire.LARGEST_DOCUMENT}
 _REPORT: dict[str, Any] = {"body": ProgressReport, "limit": wire.LARGEST_ENROLMENT}
 _BYTES_OF_CHUNK: dict[str, Any] = {"body": _CHUNK, "limit": wire.LARGEST_CHUNK}
 _RARE: dict[str, Any] = {"limit": wire.LARGEST_ENROLMENT, "rare": True}
-_acts(f"POST {_PART}/answer", receiving.answer, _study, **_DOCUMENT, stirs=True)
-_acts(f"PUT {_PART}/group-key", receiving.group_key, _study, **_DOCUMENT, stirs=True)
+_acts(f"POST {_PART}/answer", receiving.answer, _study, **_DOCUMENT, advances=True)
+_acts(f"PUT {_PART}/group-key", receiving.group_key, _study, **_DOCUMENT, advances=True)
 _acts(f"PUT {_PARCEL}", receiving.give_parcel, _parcel, **_DOCUMENT)
 _asks(f"GET {_PARCEL}", receiving.take_parcel, _parcel, _USUAL)
-_acts(f"POST {_PART}/progress", receiving.progress, _study, **_REPORT, stirs=True)
-_acts(f"PUT {_PART}/manifest", receiving.manifest, _study, **_DOCUMENT, stirs=True)
+_acts(f"POST {_PART}/progress", receiving.progress, _study, **_REPORT, advances=True)
+_acts(f"PUT {_PART}/manifest", receiving.manifest, _study, **_DOCUMENT, advances=True)
 _acts(f"PUT {_PART}/chunks/{{number}}", receiving.chunk, _chunk, (*_USUAL, 507), **_BYTES_OF_CHUNK)
-_acts(f"POST {_PART}/seal", receiving.seal, _study, **_DOCUMENT, stirs=True)
-_acts(f"PUT {_PART}/part-key", receiving.part_key, _study, **_DOCUMENT, stirs=True)
+_acts(f"POST {_PART}/seal", receiving.seal, _study, **_DOCUMENT, advances=True)
+_acts(f"PUT {_PART}/part-key", receiving.part_key, _study, **_DOCUMENT, advances=True)
 _asks(f"GET {_PART}/certificate", receiving.certificate, _study, _RELEASED)
 _acts(f"PUT {_PART}/released", receiving.released_before, _study, body=Signed, limit=wire.LARGEST_CHUNK)
 _acts("POST /keys", receiving.new_keys, _whole, _OF_OWNER, body=Signed, **_RARE)
-_acts(f"POST {_PART}/closed", receiving.closed, _study, stirs=True)
+_acts(f"POST {_PART}/closed", receiving.closed, _study, advances=True)
 _asks("GET /spent", receiving.spent, _whole, (401, 403, 426))
 _acts("POST /recovered", receiving.recovered, _whole, _OF_OWNER, body=RecoveryReport, **_RARE)
 _acts("POST /leave", receiving.leave_all, _whole, (401, 409, 413, 426))

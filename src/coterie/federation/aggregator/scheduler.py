@@ -1,4 +1,4 @@
-"""Moves studies on: from the answers to the collection, from the last delivery to the release, or to an end.
+"""Advances studies: from the answers to the collection, from the last delivery to the release, or to an end.
 
 Called again and again; each call looks at the whole state and does what is due, so a crash loses nothing."""
 
@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 
+from coterie.federation.aggregator.assembly import assemble, disagreement, shuffle_key, wrong_content
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.joining import assemble, disagreement, shuffle_key, wrong_content
 from coterie.federation.documents.states import LEFT, ContributionState, StudyState, is_final
 from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import Conflict
@@ -27,11 +27,11 @@ _MOVING = frozenset({_S.PUBLISHED, _S.COLLECTING, _S.ASSEMBLING})
 log = logging.getLogger("coterie.aggregator")
 
 
-def tend(aggregator: Aggregator) -> int:
+def advance_studies(aggregator: Aggregator) -> int:
     """One round over all studies; how many were moved."""
     with aggregator.database.reading() as connection:
         rows = studies.all_studies(connection, _MOVING)
-    moved = sum(_tend(aggregator, row.id) for row in rows if not _rests(row))
+    moved = sum(_advance(aggregator, row.id) for row in rows if not _rests(row))
     _forget(aggregator)
     return moved
 
@@ -52,7 +52,7 @@ def _forget(aggregator: Aggregator) -> None:
     aggregator.database.scrub()
 
 
-def _tend(aggregator: Aggregator, study: str) -> bool:
+def _advance(aggregator: Aggregator, study: str) -> bool:
     with aggregator.database.reading() as connection:
         row = studies.known_study(connection, study)
         parts = studies.contributions_of(connection, study)
@@ -65,7 +65,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
             assemble(aggregator, row, parts)
             moved = True
     except Conflict:
-        return True  # an owner was quicker: look again
+        return True  # an owner changed it meanwhile: look again
     except (OSError, OperationalError) as error:
         # A full disk or a database that is away: the world outside, which may mend by itself at any time.
         full = isinstance(error, OSError) and error.errno in NO_ROOM
@@ -88,7 +88,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
 
 
 def _rests(row: studies.StudyRow) -> bool:
-    """After a fault, longer each time; and until somebody has looked, once it was tried often enough."""
+    """Paused after a fault, longer each time; after the last attempt, until an administrator retries it."""
     pause = timedelta(seconds=_FIRST_PAUSE_SECONDS * 2 ** (row.faults - 1))
     return row.attention is not None or (row.faults > 0 and now() < moment(row.changed) + pause)
 
@@ -111,9 +111,8 @@ def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
 def _answers(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """Steps 1–3: enough owners approve, and their attributes fit together."""
     study = row.study
-    keys = study.keys
     approved = [part for part in parts if part.state is _C.APPROVED]
-    reason = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1] for part in approved})
+    reason = disagreement(study, {part.name: part.opened_answer(study) for part in approved})
     reason = reason or _too_few(row, parts)
     if reason:
         return _move(aggregator, row, _S.FAILED, reason=reason)
@@ -127,17 +126,16 @@ def _answers(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.
 def _collect(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.Contribution]) -> bool:
     """Steps 4–6 are the owners'. Look at what they delivered, and see whether that was all."""
     study = row.study
-    keys = study.keys
     for part in parts:
         if part.state is _C.DELIVERED and (part.part_key is not None or not study.sealed):
-            done, wrong = wrong_content(aggregator, study, part, keys[part.name])
+            done, wrong = wrong_content(aggregator, study, part)
             if not done:
                 return True  # the next of its chunks when the other studies have had their turn
             return _judge(aggregator, part, wrong)
     for part in parts:
         # Somebody who approves after the others have begun must not make their work void.
         if part.state is _C.APPROVED:
-            late = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1]})
+            late = disagreement(study, {part.name: part.opened_answer(study)})
             if late:
                 return _judge(aggregator, part, late)
     if row.opening is not None:
@@ -150,7 +148,7 @@ def _collect(aggregator: Aggregator, row: studies.StudyRow, parts: list[studies.
     goes_on = overdue and study.at_deadline == "go on with the minimum" and accepted >= study.minimum
     if too_few:
         return _move(aggregator, row, _S.FAILED, reason=too_few)
-    # Whoever is turned away could not give its key: the others would open theirs for nothing.
+    # A suspended owner could not give its key, and the others would open theirs for nothing.
     away = [part for part in parts if part.state is _C.DELIVERED and part.suspended]
     if study.sealed and away and not overdue:
         return False

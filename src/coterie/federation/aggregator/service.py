@@ -1,4 +1,4 @@
-"""What the routes share: who speaks, limited bodies, signed answers, and the long poll that tells owners what is wanted."""
+"""What the routes share: authentication, limited bodies, signed answers, and the long poll of owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coterie.federation.documents.states import StudyState
 from coterie.federation.secrets.keys import fingerprint, verify
 from coterie.federation.storage import parties, studies
 
-# Who speaks? Every request is signed; what is wrong with it is told to nobody but the diary.
+# Authentication: every request is signed. What is wrong with one is written in the diary, and not told to the sender.
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
@@ -32,7 +32,7 @@ _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
 _AUDITED = ((60, 60), (1_000, 24 * 3600))
 _BODIES_AT_ONCE = 4  # of one owner, or of all that only claim to be one; an honest one sends them one by one
 _BODY_SECONDS = 120.0  # for 8 MiB at most
-NO_DETAIL = "The request is not accepted."  # whoever guesses must not learn which part was wrong
+NO_DETAIL = "The request is not accepted."  # a guess must not reveal which part was wrong
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def require_length(headers: Mapping[str, str], limit: int) -> None:
 
 
 class Authentication:
-    """Knows the owners, their nonces and their processes."""
+    """Checks signatures, nonces and which process of an owner is active."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self.aggregator = aggregator
@@ -97,7 +97,7 @@ class Authentication:
         self._audited: dict[tuple[str, int], tuple[int, int]] = {}
 
     def require_known(self, asked: SignedRequest) -> None:
-        """For owners of older versions, who do not send the hash of a body: only whoever has joined may send one."""
+        """For owners of older versions, who do not send the hash of a body: only owners who have joined may send one."""
         try:
             self._known(asked.headers.get(wire.KEY, ""))
         except Fault:
@@ -171,24 +171,24 @@ class Authentication:
         return allowed
 
 
-# The long poll of owners: what is wanted of each, and the bell that wakes them when a contribution or a study moved.
+# The long poll of owners: what is wanted of each, and who is woken when a contribution or a study has changed.
 
 
-class Bell:
+class Wakeups:
     """With hundreds of owners, waking all of them at every chunk of one would be most of the work."""
 
     def __init__(self) -> None:
         self._events: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
 
-    def ring(self, owner: int) -> None:
+    def wake(self, owner: int) -> None:
         self._events.pop(owner, asyncio.Event()).set()
 
-    def ring_all(self) -> None:
+    def wake_all(self) -> None:
         for owner in list(self._events):
-            self.ring(owner)
+            self.wake(owner)
 
-    async def heard(self, owner: int, seconds: float) -> None:
-        """Return at the next ring for this owner, or after so many seconds."""
+    async def wait(self, owner: int, seconds: float) -> None:
+        """Until this owner is woken, or for so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._events[owner].wait(), seconds)
 
@@ -204,8 +204,8 @@ def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dic
     found = []
     with aggregator.database.reading() as connection:
         for contribution in studies.contributions_by(connection, owner.id):
-            row = studies.study_row(connection, contribution.study)
-            if row is None or row.state is StudyState.DRAFT:
+            row = studies.known_study(connection, contribution.study)
+            if row.state is StudyState.DRAFT:
                 continue
             found.append(
                 {
@@ -216,7 +216,7 @@ def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dic
                     "attention": row.attention,
                     "contribution": contribution.state.value,
                     "contribution_reason": contribution.reason,
-                    "parcels": parties.parcels_there(connection, row.id) if row.study.blinded else None,
+                    "parcels": studies.parcels_there(connection, row.id) if row.study.blinded else None,
                     "group_key": json.loads(row.group_key) if row.group_key else None,
                     "opening": _deliveries(connection, row) if row.opening else None,
                     "part_key": contribution.part_key is not None,
@@ -224,17 +224,15 @@ def desired(aggregator: Aggregator, owner: parties.Owner, seen: str = "") -> dic
                     "release": row.release,
                 }
             )
+        head, line = parties.diary_head(connection), parties.diary_line(connection, seen)
     content = {"owner": owner.name, "studies": found}
-    # What may change at any time without anything to do is no part of the version.
-    with aggregator.database.reading() as connection:
-        beside = {
-            "witness": owner.witness,
-            "diary": aggregator.keys.witness_mark(*parties.diary_head(connection)),
-            "seen": aggregator.keys.witness_mark(*line)
-            if (line := parties.diary_line(connection, seen))
-            else None,
-            "tls_next": aggregator.next_tls,
-        }
+    # What may change without anything to do is no part of the version.
+    beside = {
+        "witness": owner.witness,
+        "diary": aggregator.keys.witness_mark(*head),
+        "seen": aggregator.keys.witness_mark(*line) if line else None,
+        "tls_next": aggregator.next_tls,
+    }
     return {"version": sha256(canonical(content))[:32], **content, **beside}
 
 
@@ -248,11 +246,11 @@ class Service:
     def __init__(self, aggregator: Aggregator) -> None:
         self.aggregator = aggregator
         self.authentication = Authentication(aggregator)
-        self.bell = Bell()
-        self.stirred = asyncio.Event()  # an owner did something by which a study may move on
+        self.wakeups = Wakeups()
+        self.due = asyncio.Event()  # an owner did something by which a study may advance
 
     def asked(self, request: Request, limit: int) -> SignedRequest:
-        """The request without its body, which may not be longer than `limit`. `digest` is empty if it is not told."""
+        """The request without its body, which may not be longer than `limit`. `digest` is empty if the header is missing."""
         require_version(request.headers)
         require_length(request.headers, limit)
         query = request.scope.get("query_string", b"")
@@ -261,7 +259,7 @@ class Service:
         return SignedRequest(request.method, raw.decode("ascii", "replace"), request.headers, digest)
 
     async def enrolling(self, request: Request, limit: int) -> tuple[str, bytes]:
-        """The key that signs, of somebody who is not known yet, and a short body."""
+        """The key that signs a request of somebody who is not an owner yet, and its short body."""
         asked = self.asked(request, limit)
         content = await body(request, limit)
         asked = replace(asked, digest=sha256(content))
@@ -300,7 +298,7 @@ class Service:
             reading[owner] -= 1
 
     async def look(self, request: Request, do: Callable[..., Any], *parts: Any) -> Any:
-        """Something that an owner asks for, whichever of its processes."""
+        """A question of an owner, from any of its processes."""
         owner, _ = await self.speaker(request, 0, acting=False)
         return await run_in_threadpool(do, self.aggregator, owner, *parts)
 
@@ -322,20 +320,20 @@ class Service:
         do: Callable[..., Any],
         *parts: Any,
         rare: bool = False,
-        stirs: bool = False,
+        advances: bool = False,
     ) -> Response:
-        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending.
+        """Something that an owner does: signed, by its one active process. The scheduler advances the study.
 
-        `rare`: it writes into the diary whenever it is asked for. `stirs`: a study may move on by it.
+        `rare`: it writes into the diary whenever it is asked for. `advances`: a study may advance by it.
         """
         owner, content = await self.speaker(request, limit, acting=True)
         if rare and not self.authentication.may_note(f"{do.__name__} of {owner.name}"):
             raise Fault(429, "busy", "This owner does that too often.", "Try again tomorrow.")
         await self.remember(request, owner)
         result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
-        self.bell.ring(owner.id)
-        if stirs:
-            self.stirred.set()
+        self.wakeups.wake(owner.id)
+        if advances:
+            self.due.set()
         return self.answer(request, result)
 
     def answer(self, request: Request, content: Any, status: int = 200) -> Response:

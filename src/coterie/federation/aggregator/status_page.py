@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, select_autoescape
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
@@ -18,19 +18,18 @@ from coterie.federation.aggregator.administration import metrics
 from coterie.federation.aggregator.connections import READER, introduce
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
-from coterie.federation.documents.answers import Manifest
-from coterie.federation.documents.certificate import KIND, FederatedCertificate
+from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
 from coterie.federation.storage import parties, studies
-from coterie.federation.storage.database import chunks
 from coterie.schema.exact import as_text
 
 
 def board(aggregator: Aggregator) -> dict[str, Any]:
     with aggregator.database.reading() as connection:
         rows = studies.all_studies(connection)
-        found = [_study(connection, row) for row in reversed(rows)]
+        found = [_study(aggregator, connection, row) for row in reversed(rows)]
         return {"studies": found, **_told(aggregator, parties.entries(connection, last=50))}
 
 
@@ -40,7 +39,7 @@ def detail(aggregator: Aggregator, study: str) -> dict[str, Any] | None:
         if row is None:
             return None
         return {
-            "study": _study(connection, row),
+            "study": _study(aggregator, connection, row),
             **_told(aggregator, parties.entries(connection, study=study)),
         }
 
@@ -49,12 +48,12 @@ def _told(aggregator: Aggregator, diary: list[dict[str, Any]]) -> dict[str, Any]
     return {"diary": diary[::-1], "aggregator": aggregator.fingerprint, "at": stamp(now())}
 
 
-def _study(connection: Connection, row: studies.StudyRow) -> dict[str, Any]:
+def _study(aggregator: Aggregator, connection: Connection, row: studies.StudyRow) -> dict[str, Any]:
     study = row.study
     guarantee = None
     if row.certificate:
         signed = signed_from(row.certificate)
-        opened = signed.opened(KIND, FederatedCertificate, key=study.aggregator)
+        opened = signed.opened(FederatedCertificate, key=study.aggregator)
         guarantee = {"status": opened.guarantee.status, "label": opened.guarantee.label, "rows": opened.rows}
     asked = ("title", "method", "epsilon", "k", "deadline", "minimum")
     return {
@@ -64,16 +63,11 @@ def _study(connection: Connection, row: studies.StudyRow) -> dict[str, Any]:
         "fragmentation": study.fragmentation.value,
         "attributes": [attribute.name for attribute in study.attributes],
         "guarantee": guarantee,
-        "owners": [_part(connection, row, part) for part in studies.contributions_of(connection, row.id)],
+        "owners": [_part(aggregator, row, part) for part in studies.contributions_of(connection, row.id)],
     }
 
 
-def _part(connection: Connection, row: studies.StudyRow, part: studies.Contribution) -> dict[str, Any]:
-    expected = 0
-    if part.manifest:
-        expected = len(Manifest.model_validate(signed_from(part.manifest).document).chunks)
-    mine = (chunks.c.study == row.id) & (chunks.c.owner == part.owner)
-    there = connection.scalar(select(func.count()).select_from(chunks).where(mine)) or 0
+def _part(aggregator: Aggregator, row: studies.StudyRow, part: studies.Contribution) -> dict[str, Any]:
     return {
         "owner": part.name,
         "state": part.state.value,
@@ -81,8 +75,16 @@ def _part(connection: Connection, row: studies.StudyRow, part: studies.Contribut
         "changed": part.changed,
         "epsilon": as_text(row.study.charge(part.name)),
         # In hundredths: how many chunks or bytes there are would tell how many rows.
-        "received_percent": 100 * there // expected if expected else 0,
+        "received_percent": 100 if part.receipt else _received_percent(aggregator, part),
     }
+
+
+def _received_percent(aggregator: Aggregator, part: studies.Contribution) -> int:
+    if part.manifest is None:
+        return 0
+    expected = len(Manifest.model_validate(signed_from(part.manifest).document).chunks)
+    there = sum(1 for _ in aggregator.chunk(part.study, part.owner, 0).parent.glob("*.parquet"))
+    return 100 * there // expected
 
 
 # The status page: a board of studies and contributions, read-only, drawn on the server, opened by a token.
@@ -119,7 +121,7 @@ async def study_page(
 
 @router.get("/health")
 async def health(service: Serving) -> Response:
-    """For whoever restarts what has stopped: 200 while the database answers and there is room to write."""
+    """For a supervisor: 200 while the database answers and there is room to write."""
     ok = await run_in_threadpool(_healthy, service)
     return Response("ok\n" if ok else "storage\n", 200 if ok else 503, media_type="text/plain")
 

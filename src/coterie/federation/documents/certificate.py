@@ -12,9 +12,8 @@ from coterie._version import __version__
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler, owner_seed
 from coterie.errors import CertificateError, CoterieError
-from coterie.federation.documents.answers import Answer
+from coterie.federation.documents.messages import Answer
 from coterie.federation.documents.signed import Document, Signed
-from coterie.federation.documents.study import KIND as STUDY
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
@@ -128,9 +127,6 @@ def _number(text: str) -> Fraction | None:
         return None
 
 
-KIND = "federated certificate"
-
-
 class OwnerPart(Document):
     """One owner's share. `answer` carries its signature on what its part promises and on the disjointness statement.
 
@@ -146,6 +142,7 @@ class OwnerPart(Document):
 
 
 class FederatedCertificate(Document):
+    kind = "federated certificate"
     coterie_federated_certificate: Literal[1, 2] = 2
     tool: str
     issued: str
@@ -165,16 +162,17 @@ class FederatedCertificate(Document):
 def certify(
     study: Study,
     signed: Signed,
-    answers: dict[str, tuple[Signed, Answer]],
+    signed_answers: dict[str, Signed],
     certificates: dict[str, Certificate],
     rows: int,
     columns: tuple[str, ...],
     digest: Digest,
 ) -> FederatedCertificate:
-    disjoint = {owner: answer.disjoint for owner, (_, answer) in answers.items()}
+    answers = {owner: Answer.opened(envelope, study, owner) for owner, envelope in signed_answers.items()}
+    disjoint = {owner: answer.disjoint for owner, answer in answers.items()}
     epsilon, rule = nominal(study, disjoint)
     parts, promises = [], {}
-    for owner, (envelope, answer) in answers.items():
+    for owner, answer in answers.items():
         certificate = certificates[owner]
         shown = answer.rows_public or answer.promise is None
         promises[owner] = answer.promise or certificate.guarantee
@@ -183,7 +181,7 @@ def certify(
                 owner=owner,
                 epsilon=as_text(study.charge(owner)),
                 rows=certificate.release.rows if shown else None,
-                answer=envelope,
+                answer=signed_answers[owner],
                 certificate=certificate.model_dump(mode="json") if shown else None,
             )
         )
@@ -200,7 +198,7 @@ def certify(
         columns=columns,
         digest=digest,
         aggregator_learned=_learned(study),
-        notes=_notes(study, answers),
+        notes=_notes(study, len(study.roster) - len(answers)),
     )
 
 
@@ -222,11 +220,10 @@ def _learned(study: Study) -> tuple[str, ...]:
     return tuple(learned)
 
 
-def _notes(study: Study, answers: dict[str, tuple[Signed, Answer]]) -> tuple[str, ...]:
+def _notes(study: Study, absent: int) -> tuple[str, ...]:
     notes = ["rows were put in random order; the order was drawn by the aggregator and then forgotten"]
     if study.seed is not None:
         notes.append("reproducible: not private (the study names a seed)")
-    absent = len(study.roster) - len(answers)
     if absent:
         notes.append(f"{absent} owner(s) of the roster did not contribute")
     if study.blinded:
@@ -254,13 +251,12 @@ def is_federated(content: Any) -> bool:
 
 def verified(signed: Signed, aggregator: str) -> FederatedCertificate:
     """The certificate, if the aggregator with this key signed it, the owners signed theirs, and they fit together."""
-    certificate = signed.opened(KIND, FederatedCertificate, key=aggregator)
-    study = certificate.study.opened(STUDY, Study, key=aggregator)
-    keys = study.keys
+    certificate = signed.opened(FederatedCertificate, key=aggregator)
+    study = certificate.study.opened(Study, key=aggregator)
     names = [part.owner for part in certificate.owners]
-    if sorted([*names, *certificate.absent]) != sorted(keys):
+    if sorted([*names, *certificate.absent]) != sorted(study.keys):
         raise _wrong("it does not name every owner of the study once")
-    answers = {part.owner: _answer(part, study, keys[part.owner]) for part in certificate.owners}
+    answers = {part.owner: _answer(part, study) for part in certificate.owners}
     parts = {part.owner: _part(part, answers[part.owner], study) for part in certificate.owners}
     disjoint = {owner: answer.disjoint for owner, answer in answers.items()}
     epsilon, _ = nominal(study, disjoint)
@@ -274,9 +270,9 @@ def verified(signed: Signed, aggregator: str) -> FederatedCertificate:
     return certificate
 
 
-def _answer(part: OwnerPart, study: Study, key: str) -> Answer:
-    answer = part.answer.opened("answer", Answer, key=key)
-    if (answer.study, answer.owner, answer.decision) != (study.id, part.owner, "approve"):
+def _answer(part: OwnerPart, study: Study) -> Answer:
+    answer = Answer.opened(part.answer, study, part.owner)
+    if answer.decision != "approve":
         raise _wrong(f"the answer of {part.owner} is no approval of this study")
     return answer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
 
@@ -81,10 +81,14 @@ def _fault(reason: str) -> FederationError:
     )
 
 
-# A signed document: content, key and signature travel together, and the reader names the kind that it expects.
+# A signed document: content, key and signature travel together, and the reader says which kind it expects.
 
 
 class Document(Frozen):
+    """`kind` names it in messages, and is part of what a signature covers."""
+
+    kind: ClassVar[str] = "document"
+
     def content(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
 
@@ -96,35 +100,36 @@ D = TypeVar("D", bound=Document)
 
 
 class Signed(Document):
+    kind = "signed document"
     document: dict[str, Any]
     key: str
     signature: str
 
     @classmethod
-    def of(cls, document: Document, kind: str, keys: Keys) -> Signed:
+    def of(cls, document: Document, keys: Keys) -> Signed:
         content = document.content()
-        return cls(document=content, key=keys.public, signature=keys.sign(kind, canonical(content)))
+        return cls(document=content, key=keys.public, signature=keys.sign(document.kind, canonical(content)))
 
     def text(self) -> str:
         return self.canonical().decode()
 
-    def opened(self, kind: str, model: type[D], *, key: str) -> D:
-        """The document, if `key` signed it as this kind and every field is known."""
+    def opened(self, model: type[D], *, key: str) -> D:
+        """The document, if `key` signed it as one of this kind and every field is known."""
         same = hmac.compare_digest(self.key.encode("utf-8", "surrogatepass"), key.encode())
-        if not same or not verify(key, kind, canonical(self.document), self.signature):
+        if not same or not verify(key, model.kind, canonical(self.document), self.signature):
             raise FederationError(
-                f"The signature on this {kind} does not fit its content.",
+                f"The signature on this {model.kind} does not fit its content.",
                 "It was changed on the way, or somebody else signed it: do not rely on it.",
             )
-        return validated(model, self.document, kind)
+        return validated(model, self.document)
 
 
 def signed_from(data: bytes | str) -> Signed:
-    return validated(Signed, parsed(data.encode() if isinstance(data, str) else data), "signed document")
+    return validated(Signed, parsed(data.encode() if isinstance(data, str) else data))
 
 
-def validated(model: type[D], content: Any, kind: str) -> D:
-    """Names the field at fault, never its content."""
+def validated(model: type[D], content: Any) -> D:
+    """The document, or a refusal that names the field at fault and never its content."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -132,6 +137,6 @@ def validated(model: type[D], content: Any, kind: str) -> D:
         place = ".".join(map(str, fault["loc"])) or "the document"
         reason = fault["msg"].removeprefix("Value error, ").rstrip(".")
         raise FederationError(
-            f"This {kind} cannot be accepted ({place}: {reason[:1].lower()}{reason[1:]}).",
+            f"This {model.kind} cannot be accepted ({place}: {reason[:1].lower()}{reason[1:]}).",
             "Ask its sender for a correct one.",
         ) from None

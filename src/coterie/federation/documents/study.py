@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -28,7 +29,6 @@ from coterie.schema.attributes import (
 )
 from coterie.schema.exact import as_text, parse_epsilon
 
-KIND = "study"
 SMALLEST_K = 3  # Del Vasto-Terrientes et al., §4.2, step 4 of both protocols
 
 
@@ -127,6 +127,7 @@ class Rostered(Document):
 
 
 class Study(Document):
+    kind = "study"
     coterie_study: Literal[1] = 1
     # 1: the joined certificate holds each owner's number of rows; 2: parts are not sealed until all have delivered
     protocol: Literal[1, 2, 3] = 3
@@ -203,9 +204,15 @@ class Study(Document):
                 f"rows of method '{self.method}' stand for people, and must be matched by an identifier"
             )
 
-    @property
+    @cached_property
     def id(self) -> str:
         return sha256(self.canonical())
+
+    def __copy__(self) -> Self:
+        """Without the id: a copy is made to be changed."""
+        copied = super().__copy__()
+        copied.__dict__.pop("id", None)
+        return copied
 
     @property
     def keys(self) -> dict[str, str]:
@@ -227,7 +234,7 @@ class Study(Document):
 
     @property
     def sealed(self) -> bool:
-        """Parts are encrypted until all owners have delivered; only then does each hand over its key, and is charged."""
+        """Parts are encrypted until all owners have delivered. Only then does each give its key, and is charged."""
         return self.protocol >= 3
 
     @property

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import ParameterError, nearest
+from coterie.errors import ParameterError, nearest, reading
 from coterie.federation.documents.signed import validated
 from coterie.federation.documents.study import Join, Study, StudyAttribute
 from coterie.federation.documents.wire import moment, now, stamp
@@ -26,10 +26,8 @@ Find = Callable[[str], Owner | None]
 
 
 def read_study(path: Path, aggregator: str, find: Find) -> Study:
-    try:
+    with reading(str(path), FederationError):
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FederationError(f"{path} cannot be read ({type(error).__name__}).", "Check the path.") from None
     content = parse_yaml(text, str(path), FederationError)
     if not isinstance(content, dict):
         raise FederationError(f"{path} describes no study.", "See docs/how-to/federate.md for an example.")
@@ -59,9 +57,9 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
         "deadline": _deadline(content["deadline"]),
     }
     try:
-        return validated(Study, document, "study")
+        return validated(Study, document)
     except FederationError as error:
-        # Whoever reads this wrote it: there is no sender to ask.
+        # The reader of this message wrote the file: there is no sender to ask.
         raise FederationError(error.problem, "Correct that entry; see docs/how-to/federate.md.") from None
 
 

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from coterie.errors import CertificateError
+from coterie.errors import CertificateError, reading
 from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
 from coterie.federation.documents.signed import signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import fingerprint
 from coterie.promise.certificate import Certificate, Digest
-from coterie.promise.signing import check_signature, released_digest, require_signer
+from coterie.promise.signing import check_signature, require_digest, require_signer
 from coterie.schema.frame_kind import to_kind
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 
@@ -106,26 +106,18 @@ def verify(
     found, signer, digest = read_any(path)
     if key is not None:
         require_signer(signer, str(key))
-    if released_digest(str(released), table, digest) != digest.value:
-        raise CertificateError(
-            "The release and the certificate do not belong together: the digests differ.",
-            "The file was changed after it was certified, or this is another release's certificate.",
-        )
+    require_digest(str(released), table, digest)
     return Verification(found, signer, key is not None, superseded(found))
 
 
 def read_any(path: Path) -> tuple[AnyCertificate, str | None, Digest]:
     """A certificate of any kind, who signed it, and the digest it is about; checked in all its parts."""
-    try:
+    with reading(f"The certificate {path}", CertificateError):
         data = path.read_bytes()
-    except OSError as error:
-        raise CertificateError(
-            f"The certificate {path} cannot be read ({error.strerror}).", "Check the path."
-        ) from None
     try:
         content: Any = json.loads(data)
     except (ValueError, RecursionError):
-        content = None  # whoever reads one table's certificate says what is wrong with the file
+        content = None  # the reader of one table's certificate reports what is wrong with the file
     if is_federated(content):
         try:
             signed = signed_from(data)

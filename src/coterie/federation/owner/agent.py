@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import opened_group_key
+from coterie.federation.documents.messages import opened_group_key
 from coterie.federation.documents.signed import Signed, sha256, validated
 from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
@@ -24,7 +23,7 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.owner import answering, contribution, witness
+from coterie.federation.owner import answering, contribution, rollback
 from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client, ClockOff, Suspended
 from coterie.federation.owner.contribution import give_back, held_studies, hold_in_ledger
@@ -32,7 +31,7 @@ from coterie.federation.owner.exchange import Exchange
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.peers import require_peers
 from coterie.federation.owner.policy import OwnerSource, Refusal
-from coterie.federation.owner.witness import RolledBack
+from coterie.federation.owner.rollback import RolledBack
 from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
 from coterie.federation.secrets.keys import NO_ROOM, unseal
 
@@ -44,7 +43,7 @@ _ATTEMPTS = 5  # to be accepted, before this owner takes it for an answer
 
 
 class Agent:
-    """`say` hears what happens: an event, the study, a sentence. `waiting` names the studies that a person has to decide."""
+    """`say` is called with an event, the study and a sentence. `waiting` names the studies that a person has to decide."""
 
     def __init__(self, home: OwnerHome, client: Client, say: Say, *, unattended: bool = False) -> None:
         self.home = home
@@ -69,7 +68,7 @@ class Agent:
                     f"/v1/desired?after={version}&wait={wait}",
                     patience=wait + 30.0,
                     diary=self.home.witness(),
-                    seen=witness.remembered(self.home).partition(":")[0],
+                    seen=rollback.remembered(self.home).partition(":")[0],
                 )
                 self._compare(content)
                 self.home.acknowledged(self.client.session)
@@ -77,35 +76,37 @@ class Agent:
                     quiet = self.round(content)
                 version = content["version"] if quiet else ""
                 failures = 0
-            except (Unreachable, OSError) as error:
+            except (Unreachable, OSError, Conflict, NotAccepted) as error:
                 failures += 1
-                pause = backoff(failures)
-                event, problem = (
-                    ("unreachable", error.problem) if isinstance(error, Unreachable) else _storage(error)
-                )
-                self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
-                time.sleep(pause)
-                continue
-            except (Conflict, NotAccepted) as error:
-                # A clock, a killed process that still seems to speak, a request that came twice: all of them pass.
-                failures += 1
-                if failures == 1:
-                    # Whose key is used twice should find it in its own diary too.
-                    self.home.journal.note("turned away", reason=error.problem)
-                lasting = isinstance(error, ClockOff | Suspended | Conflict)
-                if once or (failures >= _ATTEMPTS and not lasting):
-                    raise
-                pause = backoff(failures)
-                self.say("waiting", None, f"{error.problem} {error.advice} Next try in {pause:.1f} s.")
-                time.sleep(pause)
+                self._wait(error, failures, once=once)
                 continue
             if once or (until_done and self._done(content["studies"])):
                 return
 
+    def _wait(
+        self, error: Unreachable | OSError | Conflict | NotAccepted, failures: int, *, once: bool
+    ) -> None:
+        """Say what is in the way, and wait for longer each time; or give up on what will not pass by itself."""
+        if isinstance(error, OSError):
+            event, problem = "storage", _disk_problem(error)
+        elif isinstance(error, Unreachable):
+            event, problem = "unreachable", error.problem
+        else:
+            # A wrong clock, a killed process that still counts as active and a repeated request pass by themselves.
+            event, problem = "waiting", f"{error.problem} {error.advice}"
+            if failures == 1:  # an owner whose key is used elsewhere should find it in its own diary
+                self.home.journal.note("turned away", reason=error.problem)
+            lasting = isinstance(error, ClockOff | Suspended | Conflict)
+            if once or (failures >= _ATTEMPTS and not lasting):
+                raise error
+        pause = backoff(failures)
+        self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
+        time.sleep(pause)
+
     def _compare(self, content: dict[str, Any]) -> None:
         """Was one of us restored from a backup? And is there a new TLS certificate to trust?"""
-        witness.require_own(self.home, witness.told_by(content, "witness"))
-        if witness.rolled_back_aggregator(self.home, content):
+        rollback.require_own(self.home, rollback.told_by(content, "witness"))
+        if rollback.rolled_back_aggregator(self.home, content):
             self.say("rolled back", None, "The aggregator was restored from a backup. Ask its administrator.")
         coming = content.get("tls_next")
         if isinstance(coming, str) and len(coming) <= 5000 and self.home.learn_tls(coming):
@@ -148,7 +149,7 @@ class Agent:
                 self._give_back(study)
 
     def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
-        """True if the aggregator took it. Said once: one that does not hear must not make us speak without end."""
+        """True if the aggregator accepted it. Sent once: one that it rejects must not be sent without end."""
         study = wanted["id"]
         if study in self._refused:
             return False
@@ -174,7 +175,7 @@ class Agent:
             return self.home
 
     def _done(self, told: list[dict[str, Any]]) -> bool:
-        """All that we are told of has ended, and every copy is here. (What is closed we are not told again.)"""
+        """All studies in the answer have ended, and every copy is here. (Closed studies are not in it.)"""
         copied = partial(contribution.copied, self.home)
         return bool(self.home.journal.seen()) and all(
             not STUDY[_S(wanted["state"])] and (wanted["state"] != _S.RELEASED or copied(wanted["id"]))
@@ -187,7 +188,7 @@ class Agent:
         """One step for one study; True if something was done, so that the next step may be due."""
         study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
         if mine is _C.ACCEPTED or wanted.get("part_key"):  # an older aggregator does not say
-            witness.require_key(self.home, wanted)
+            rollback.require_key(self.home, wanted)
         if state is _S.RELEASED and not contribution.copied(self.home, study):
             certificate = contribution.fetch_release(self.home, self.client, study)
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
@@ -347,21 +348,21 @@ class Agent:
             raise FederationError(
                 "The approval of this study is not in the journal.", "Approve or withdraw it."
             )
-        return validated(OwnerSource, said["source"], "decision")
+        return validated(OwnerSource, said["source"])
 
     def _group_key(self, home: OwnerHome, study: Study, envelope: Any) -> bytes:
         own = home.study(study.id) / "group.key"
         if study.lead == home.owner:
             return own.read_bytes()
-        key = opened_group_key(json.dumps(envelope), study)
+        key = opened_group_key(validated(Signed, envelope), study)
         sealed = next((entry.sealed for entry in key.sealed if entry.owner == home.owner), "")
         return unseal(sealed, home.keys.sealing, study.id)
 
 
-def _storage(error: OSError) -> tuple[str, str]:
+def _disk_problem(error: OSError) -> str:
     if error.errno in NO_ROOM:
-        return "storage", "This owner's disk is full; nothing is lost, nothing is charged twice. Make room."
-    return "storage", f"A file of this owner cannot be read or written ({error.strerror})."
+        return "This owner's disk is full; nothing is lost, nothing is charged twice. Make room."
+    return f"A file of this owner cannot be read or written ({error.strerror})."
 
 
 def backoff(failures: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,10 +10,10 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, LedgerError
-from coterie.federation.documents.answers import Answer, Delivery, GroupKey, SealedKey
 from coterie.federation.documents.certificate import part_guarantee, part_promise
-from coterie.federation.documents.signed import Signed, validated
-from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.messages import Answer, Delivery, GroupKey, SealedKey
+from coterie.federation.documents.signed import Signed, signed_from, validated
+from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import KEY, OwnerHome
@@ -31,7 +30,7 @@ from coterie.schema.exact import as_text
 from coterie.table.checked import check
 from coterie.table.reading import read_table
 
-# The owner's own table, read and looked at before anything is reserved. What is wrong with it is told here only.
+# The owner's own table, read and checked before anything is reserved. Its faults are reported on this machine only.
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,8 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
 def opened_study(home: OwnerHome, study: str, envelope: Any) -> Study:
     """The study as the aggregator signed it. Anything wrong with it is a reason to refuse, not to fail."""
     try:
-        signed = validated(Signed, envelope, "study")
-        opened = signed.opened(KIND, Study, key=home.aggregator_of(signed))
+        signed = validated(Signed, envelope)
+        opened = signed.opened(Study, key=home.aggregator_of(signed))
     except FederationError as error:
         raise Refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
     if opened.id != study:
@@ -115,7 +114,7 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
     if said is not None:
         if said["decision"] == "refuse":
             raise Refusal(str(said["reason"]))
-        return validated(OwnerSource, said["source"], "decision")
+        return validated(OwnerSource, said["source"])
     policy = read_policy(home.policy_file)
     if policy is None:
         if unattended:
@@ -129,7 +128,7 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
 
 def approve(home: OwnerHome, study: Study, source: OwnerSource) -> tuple[Signed, Prepared]:
     """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
-    # Budget first: whoever cannot pay says nothing about the table.
+    # Budget first: an owner that cannot pay tells nothing about its table.
     require_peers(home, study)
     require_budget(home, study, source)
     note_opened(home, study)
@@ -144,7 +143,7 @@ def approve(home: OwnerHome, study: Study, source: OwnerSource) -> tuple[Signed,
         rows_public=source.rows_public and study.protocol > 1,
         at=stamp(now()),
     )
-    return Signed.of(answer, "answer", home.keys), prepared
+    return Signed.of(answer, home.keys), prepared
 
 
 def refuse(home: OwnerHome, study: str, reason: Refusal) -> Signed:
@@ -156,7 +155,7 @@ def refuse(home: OwnerHome, study: str, reason: Refusal) -> Signed:
         figures=reason.figures,
         at=stamp(now()),
     )
-    return Signed.of(answer, "answer", home.keys)
+    return Signed.of(answer, home.keys)
 
 
 def sealed_group_key(home: OwnerHome, study: Study) -> Signed:
@@ -164,7 +163,7 @@ def sealed_group_key(home: OwnerHome, study: Study) -> Signed:
     path = home.study(study.id) / "group-key.json"
     key_path = home.study(study.id) / "group.key"
     if path.exists():
-        return validated(Signed, json.loads(path.read_bytes()), "group key")
+        return signed_from(path.read_bytes())
     key_path.unlink(missing_ok=True)  # a key whose envelope was never finished was never used
     secret = new_key()
     write_private(key_path, secret)
@@ -173,7 +172,7 @@ def sealed_group_key(home: OwnerHome, study: Study) -> Signed:
         for entry in study.roster
         if entry.owner != home.owner
     )
-    signed = Signed.of(GroupKey(study=study.id, lead=home.owner, sealed=sealed), "group key", home.keys)
+    signed = Signed.of(GroupKey(study=study.id, lead=home.owner, sealed=sealed), home.keys)
     keep_private(path, signed.canonical())
     return signed
 
@@ -185,11 +184,10 @@ def require_deliveries(home: OwnerHome, study: Study, envelopes: Any) -> None:
     """
     delivered = set()
     for envelope in envelopes:
-        signed = validated(Signed, envelope, "delivery")
-        said = validated(Delivery, signed.document, "delivery")
-        entry = study.entry(said.owner)
-        if entry is not None and signed.opened("delivery", Delivery, key=entry.key).study == study.id:
-            delivered.add(said.owner)
+        signed = validated(Signed, envelope)
+        owner = validated(Delivery, signed.document).owner
+        if owner in study.keys:
+            delivered.add(Delivery.opened(signed, study, owner).owner)
     if home.owner not in delivered or len(delivered) < study.minimum:
         raise FederationError(
             "The aggregator asks for the key of this owner's part before enough owners have delivered.",

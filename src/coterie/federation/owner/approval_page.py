@@ -22,7 +22,7 @@ from coterie.errors import CoterieError
 from coterie.federation.documents.signed import validated
 from coterie.federation.documents.wire import PAGE_HEADERS
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
+from coterie.federation.owner.approval import note_approval, note_refusal, shown_study
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import OwnerSource
 
@@ -37,7 +37,7 @@ _pages = Environment(
 def approval_page(
     home: OwnerHome, port: int = 0, said: Said = lambda study, decision: None
 ) -> Iterator[tuple[ThreadingHTTPServer, str]]:
-    """The server (not yet serving) and the address to open; `said` hears each decision."""
+    """The server (not yet serving) and the address to open; `said` is called with each decision."""
     secret = secrets.token_urlsafe(32)
 
     class Handler(_Handler):
@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "disjoint": form.get("disjoint") == "yes",
                 "rows_public": form.get("rows_public") == "yes",
             }
-            source = validated(OwnerSource, content, "approval")
+            source = validated(OwnerSource, content)
             note_approval(self.home, wanted, source)
             self.said(study, "approve")
 

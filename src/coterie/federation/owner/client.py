@@ -1,4 +1,4 @@
-"""The line to the aggregator: outward only, pinned TLS, every request signed, every answer's signature checked."""
+"""The connection to the aggregator: outward only, pinned TLS, every request signed, every answer's signature checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import httpx
 
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import NewKeys, Succession
+from coterie.federation.documents.messages import NewKeys, Succession
 from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
     Conflict,
@@ -60,10 +60,10 @@ class AnswerFault(FederationError):
 
 
 class Client(AbstractContextManager["Client", None]):
-    """One owner speaking to one aggregator. `session` names the running process; without it one can only look.
+    """One owner's connection to one aggregator. `session` names the running process; without it one can only read.
 
-    `shown` is this owner's own TLS certificate, for aggregators that demand one. `succeeded` hears of the
-    keys that followed the pinned one, each signed by the one before.
+    `shown` is this owner's own TLS certificate, for aggregators that demand one. `succeeded` is called with the
+    keys that followed the pinned one, each signed with the one before.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Client(AbstractContextManager["Client", None]):
     ) -> tuple[int, bytes, httpx.Headers]:
         """One request and its answer, which may not be longer than any that we know."""
         with (
-            _told(),
+            _transport_errors(),
             self._http.stream(method, target, content=body, headers=headers, timeout=timeout) as response,
         ):
             parts, size = [], 0
@@ -157,9 +157,9 @@ class Client(AbstractContextManager["Client", None]):
         _, told, _ = self._exchanged("GET", "/v1/protocol", b"", {}, _PATIENCE)
         chain, content = [self._aggregator], parsed(told)
         for entry in content.get("successions", ()) if isinstance(content, dict) else ():
-            signed = validated(Signed, entry, "succession")
+            signed = validated(Signed, entry)
             if signed.key == chain[-1]:
-                said = signed.opened("succession", Succession, key=signed.key)
+                said = signed.opened(Succession, key=signed.key)
                 chain += [said.new] if said.old == signed.key else []
         answered = wire.response_text(status, body, nonce)
         if len(chain) == 1 or not verify(chain[-1], "response", answered, signature):
@@ -188,7 +188,7 @@ class Client(AbstractContextManager["Client", None]):
     def download(self, target: str) -> Iterator[Iterator[bytes]]:
         """A body of any length. Not signed: the caller compares its hash with one that was."""
         headers = self.signed_headers("GET", target, b"")
-        with _told(), self._http.stream("GET", target, headers=headers) as response:
+        with _transport_errors(), self._http.stream("GET", target, headers=headers) as response:
             if response.status_code != 200:
                 response.read()
                 self._opened(response.status_code, response.content, response.headers, headers[wire.NONCE])
@@ -264,8 +264,8 @@ def _raise(status: int, content: dict[str, Any]) -> NoReturn:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What httpx met: no trust (stop) or no connection (try again)."""
+def _transport_errors() -> Iterator[None]:
+    """The errors of httpx: no trust (stop) or no connection (try again)."""
     try:
         yield
     except httpx.TransportError as error:
@@ -304,7 +304,7 @@ def _is_trust(error: BaseException | None) -> bool:
     return False
 
 
-# New keys for an owner: made here, told to the aggregator by the old ones, and put in their place.
+# New keys for an owner: made here, sent to the aggregator under the old ones, and put in their place.
 
 
 def rotate_keys(home: OwnerHome, connect: Callable[[Keys], Client]) -> Keys:
@@ -313,7 +313,7 @@ def rotate_keys(home: OwnerHome, connect: Callable[[Keys], Client]) -> Keys:
     said = NewKeys(old=old.public, new=new.public, sealing_key=new.sealing_public)
     try:
         with connect(old) as client:
-            client.post("/v1/keys", Signed.of(said, "new keys", new).content())
+            client.post("/v1/keys", Signed.of(said, new).content())
     except (ClockOff, Suspended):
         raise
     except NotAccepted:

@@ -20,18 +20,10 @@ import pyarrow as pa
 
 from coterie.chain.noise.seeded import owner_seed
 from coterie.errors import BudgetExceeded, CertificateError, CoterieError
-from coterie.federation.documents.answers import (
-    Chunk,
-    Delivery,
-    Manifest,
-    PartKey,
-    Receipt,
-    arrow_schema,
-    as_sent,
-    packed,
-)
 from coterie.federation.documents.certificate import FederatedCertificate, verified
-from coterie.federation.documents.signed import Signed, canonical, sha256, validated
+from coterie.federation.documents.chunks import Chunk, arrow_schema, as_sent, packed
+from coterie.federation.documents.messages import Delivery, Manifest, PartKey, Receipt
+from coterie.federation.documents.signed import Signed, canonical, sha256, signed_from, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.answering import Prepared, require_budget, study_purpose
@@ -56,7 +48,7 @@ HELD, SECRET = "held.json", "part.secret"
 def finished(home: OwnerHome, study: str) -> Signed | None:
     """The manifest of a finished contribution."""
     path = home.study(study) / "manifest.json"
-    return validated(Signed, json.loads(path.read_bytes()), "manifest") if path.exists() else None
+    return signed_from(path.read_bytes()) if path.exists() else None
 
 
 def settle_ledger(home: OwnerHome, source: OwnerSource) -> None:
@@ -181,7 +173,7 @@ def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms |
         chunks=tuple(chunk for chunk, _ in pieces),
         certificate="" if study.sealed else certificate.to_json(),
     )
-    signed = Signed.of(manifest, "manifest", home.keys)
+    signed = Signed.of(manifest, home.keys)
     files = {home.chunk(study.id, number): data for number, (_, data) in enumerate(pieces)}
     if study.sealed:
         secret = PartKey(
@@ -191,7 +183,7 @@ def _made(home: OwnerHome, study: Study, prepared: Prepared, names: Pseudonyms |
             key=as_text(key),
             certificate=certificate.to_json(),
         )
-        files[home.study(study.id) / SECRET] = Signed.of(secret, "part key", home.keys).canonical()
+        files[home.study(study.id) / SECRET] = Signed.of(secret, home.keys).canonical()
     files[home.study(study.id) / "manifest.json"] = signed.canonical()
     return files
 
@@ -275,9 +267,9 @@ def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None
         client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
     sealed = (home.study(study) / SECRET).exists()
     said = Delivery(study=study, owner=home.owner, manifest=sha256(signed.canonical()))
-    content = Signed.of(said, "delivery", home.keys).content() if sealed else None
-    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content), "receipt")
-    opened = receipt.opened("receipt", Receipt, key=home.aggregator_of(receipt))
+    content = Signed.of(said, home.keys).content() if sealed else None
+    receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal", content))
+    opened = receipt.opened(Receipt, key=home.aggregator_of(receipt))
     if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
         raise Untrusted(
             "The receipt is about other bytes than those sent.", "Ask the aggregator's administrator."
@@ -292,7 +284,7 @@ def copied(home: OwnerHome, study: str) -> bool:
 
 def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCertificate:
     """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
-    signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
+    signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"))
     try:
         certificate = verified(signed, home.aggregator_of(signed))
         if sha256(canonical(certificate.study.document)) != study:

@@ -11,13 +11,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from coterie.errors import CoterieError, DataError
-from coterie.federation.documents.answers import ExchangeStep, Parcel
+from coterie.federation.documents.messages import ExchangeStep, Parcel
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import MOST_PARCELS, POINTS_IN_PARCEL
@@ -166,7 +165,7 @@ class Exchange:
                 place = {"study": self.study.id, "owner": self.home.owner, "to": to.owner, "step": step}
                 empty = Parcel(**place, number=number, count=len(parts), sealed="")
                 parcel = empty.model_copy(update={"sealed": seal(part, to.sealing_key, empty.purpose)})
-                keep_private(path, Signed.of(parcel, "parcel", self.home.keys).canonical())
+                keep_private(path, Signed.of(parcel, self.home.keys).canonical())
             self.client.put(f"/v1/studies/{self.study.id}/parcels/{step.value}/{number}", path.read_bytes())
         self.home.journal.note("exchanged", study=self.study.id, step=step.value, ids=ids)
 
@@ -176,10 +175,9 @@ class Exchange:
         came: list[bytes] = []
         for number in range(self.there[other.owner][step.value]["count"]):
             target = f"/v1/studies/{self.study.id}/parcels/{step.value}/{number}"
-            signed = validated(Signed, self.client.get(target), "parcel")
-            parcel = signed.opened("parcel", Parcel, key=other.key)
-            place: tuple[Any, ...] = (parcel.study, parcel.owner, parcel.to, parcel.step, parcel.number)
-            if place != (self.study.id, other.owner, self.home.owner, step, number):
+            signed = validated(Signed, self.client.get(target))
+            parcel = Parcel.opened(signed, self.study, other.owner)
+            if (parcel.to, parcel.step, parcel.number) != (self.home.owner, step, number):
                 raise FederationError(
                     "A parcel belongs to another place.", "Ask the aggregator's administrator."
                 )

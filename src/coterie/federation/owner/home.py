@@ -16,7 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from coterie.federation.documents.answers import Invitation
+from coterie.errors import reading
+from coterie.federation.documents.messages import Invitation
 from coterie.federation.documents.signed import Signed, canonical
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import moment, now, stamp
@@ -35,7 +36,7 @@ from coterie.publication.ledger import Ledger
 from coterie.publication.ledger.seals import first_broken, seal
 from coterie.table.hidden_files import FileLock, ensure_private
 
-# The owner's own memory: its decisions, and a diary whose lines are chained by hashes.
+# The owner's journal: its decisions, and a diary whose lines are chained by hashes.
 
 GENESIS = hashlib.sha256(b"coterie owner's diary, version 1").hexdigest()
 _TABLES = """
@@ -54,7 +55,7 @@ class Journal:
             connection.executescript(_TABLES)
 
     def decide(self, study: str, content: dict[str, Any]) -> None:
-        """The owner's word on a study, for the running process to find."""
+        """The owner's decision about a study, which the running process reads."""
         text = canonical(content).decode()
         with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?)", (study, text))
@@ -128,7 +129,7 @@ class Journal:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A full disk in the words of files, whoever met it; what was begun is rolled back."""
+        """SQLite's errors about a full disk, as OSError. A transaction that was begun is rolled back."""
         try:
             with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
                 yield connection
@@ -269,7 +270,7 @@ class OwnerHome:
 
     @contextmanager
     def running(self) -> Iterator[tuple[str, str]]:
-        """Be the one process that acts here: gives the name of this process and of those before it."""
+        """Be the one process that acts in this folder. Gives the session of this process and of those before it."""
         lock = FileLock.take(self.folder / _LOCK, make=0o600)
         if lock is None:
             raise Conflict(f"Another process runs in {self.folder}.", "One is enough: stop the other first.")
@@ -282,7 +283,7 @@ class OwnerHome:
             yield session, ",".join(earlier)
 
     def still(self) -> FileLock:
-        """Nothing in this folder is half done while this lasts."""
+        """While this lock is held, nothing in this folder is half done."""
         return FileLock.waited(self.folder / _STEP)
 
     def acknowledged(self, session: str) -> None:
@@ -304,10 +305,8 @@ def prepare(folder: Path) -> Keys:
 
 def keep_tls_client(folder: Path, given: Path) -> Path:
     """A copy that only this owner can read, beside its other keys."""
-    try:
+    with reading(str(given), FederationError):
         content = given.read_bytes()
-    except OSError as error:
-        raise FederationError(f"{given} cannot be read ({error.strerror}).", "Check the path.") from None
     path = folder / _TLS_CLIENT
     keep_private(path, content)
     return path

@@ -106,7 +106,7 @@ def _others(home: OwnerHome, study: Study) -> Iterable[Rostered]:
     return (entry for entry in study.roster if entry.owner != home.owner)
 
 
-# Limits by number and time, counted in the diary: whoever deletes a line breaks its chain of seals.
+# Limits by number and time, counted in the diary. A deleted line breaks its chain of seals.
 
 
 def require_rate(home: OwnerHome, study: Study, limit: Limit) -> None:

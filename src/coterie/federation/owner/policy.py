@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, reading
 from coterie.federation.documents.signed import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
 from coterie.federation.documents.wire import now
@@ -22,7 +22,7 @@ from coterie.schema.exact import as_text, parse_epsilon
 
 # A refusal: the reason and the figures that go to the aggregator, signed. Nothing in it depends on the data.
 #
-# What was wrong with the table is the `__cause__`: it is told on this machine only.
+# What was wrong with the table is the `__cause__`, which is shown on this machine only.
 
 # One sentence for every table, whatever is wrong with it: a second one would be an answer about the data.
 UNFIT = "the owner's table could not be protected under this study's description"
@@ -55,7 +55,7 @@ Bound = Annotated[str, BeforeValidator(str)]
 
 
 class Declared(Document):
-    """What this owner says its values lie in, whoever asks. Numbers and dates have bounds, categories have labels."""
+    """The public domain of this owner's values, the same for every study. Numbers and dates have bounds, others labels."""
 
     lower: Bound | None = None
     upper: Bound | None = None
@@ -83,7 +83,7 @@ def _by_name(content: object) -> object:
 
 
 class Limit(Document):
-    """So many in so many days: even yes and no are answers."""
+    """At most so many in so many days, because even yes and no tell something about the data."""
 
     most: Annotated[int, Field(ge=1, le=100_000)]
     days: Annotated[int, Field(ge=1, le=3660)]
@@ -99,6 +99,7 @@ EXCHANGES = Limit(most=6, days=365)  # of blinded ids with one other owner
 class OwnerSource(Document):
     """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
 
+    kind = "approval"
     data: str
     table: str | None = None
     query: str | None = None
@@ -117,6 +118,7 @@ class OwnerSource(Document):
 
 
 class Policy(OwnerSource):
+    kind = "policy"
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
     # A study needs 2k rows: with one k after the other its author could count a table that has no more than twice this.
@@ -186,10 +188,12 @@ def _listed(names: list[str]) -> str:
 def read_policy(path: Path) -> Policy | None:
     if not path.exists():
         return None
+    with reading(f"The policy {path}", FederationError):
+        text = path.read_text(encoding="utf-8")
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content: Any = yaml.safe_load(text)
+    except yaml.YAMLError:
         raise FederationError(
-            f"The policy {path} cannot be read.", "Write it as YAML; see docs/how-to/federate.md."
+            f"The policy {path} is not valid YAML.", "See docs/how-to/federate.md for an example."
         ) from None
-    return validated(Policy, content, f"policy {path.name}")
+    return validated(Policy, content)

@@ -102,7 +102,7 @@ def fingerprint(key: str) -> str:
 
 
 def peer_fingerprint(key: str, sealing_key: str) -> str:
-    """What owners compare with each other. Both keys: whoever swapped the second could read what is sealed to it."""
+    """What owners compare with each other. It covers both: a swapped sealing key could read what is sealed to its owner."""
     both = b"coterie owner 1\n" + raw_key(key) + raw_key(sealing_key)
     return "SHA256:" + hashlib.sha256(both).hexdigest()[:32]
 
@@ -127,7 +127,7 @@ def _of_full_order(key: bytes) -> bytes:
 
 
 def require_sound(key: str, sealing_key: str) -> None:
-    """Both public keys of somebody new. Weak ones would make others' signatures or secrets worthless, or stop them."""
+    """Check both public keys of a new owner. Weak ones would make signatures or secrets worthless, or stop other owners."""
     try:
         _of_full_order(raw_key(key))
         seal(b"", sealing_key, "")
@@ -256,7 +256,7 @@ def _key(shared: bytes, parties: bytes, context: bytes) -> bytes:
     return HKDF(SHA256(), 32, salt=parties, info=b"coterie seal 1\n" + context).derive(shared)
 
 
-# An owner's part under a key of its own: whoever carries or keeps the chunks cannot read them until the key comes.
+# An owner's part under a key of its own: the aggregator keeps the chunks, and cannot read them before it has the key.
 #
 # The key is drawn for one part of one study, so the number of a chunk is nonce enough; study and number are bound in.
 

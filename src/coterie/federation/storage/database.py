@@ -46,7 +46,7 @@ owners = sa.Table(
     sa.Column("session", sa.String(64)),
     sa.Column("session_seen", sa.String(40)),
     sa.Column("suspended", sa.String(40)),
-    # The last line of the owner's own diary that it told us of: number and seal.
+    # The last line of the owner's own diary that we know of: number and seal.
     sa.Column("witness", sa.String(100)),
 )
 invitations = sa.Table(
@@ -95,13 +95,6 @@ contributions = sa.Table(
     sa.Column("part_key", sa.Text),  # what opens it; erased when the study has ended
     # When the owner said that it knows the end, and holds its copy if there is one.
     sa.Column("closed", sa.String(40)),
-)
-chunks = sa.Table(
-    "chunks",
-    metadata,
-    sa.Column("study", sa.String(64), primary_key=True),
-    sa.Column("owner", sa.Integer, primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
 )
 # What two owners of a blinded study send each other, sealed: the aggregator carries it and forgets it.
 parcels = sa.Table(
@@ -173,7 +166,7 @@ class Database:
             _for_sqlite(engine)
         database = cls(engine, url)
         try:
-            with _full_told():
+            with _disk_full_as_oserror():
                 database._migrate()
         except OperationalError as error:
             if engine.dialect.name == "sqlite" and _no_room(Path(engine.url.database or "")):
@@ -186,7 +179,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        with _full_told(), self.engine.connect() as connection, connection.begin():
+        with _disk_full_as_oserror(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -200,7 +193,7 @@ class Database:
     def noting(self) -> Iterator[sa.Connection]:
         """A small write that nobody waits for, such as a nonce: it does not wake anyone."""
         with (
-            _full_told(),
+            _disk_full_as_oserror(),
             self.engine.connect().execution_options(coterie_writes=True) as connection,
             connection.begin(),
         ):
@@ -213,7 +206,7 @@ class Database:
         with self.engine.connect() as connection:
             driver = connection.connection.driver_connection
             assert driver is not None
-            # Outside of a transaction. While somebody reads it is `busy`, and keeps every writer waiting: it comes back
+            # Outside of a transaction. While a reader is active it is `busy` and keeps every writer waiting, so it returns
             # at the next look rather than wait as long as a writer would.
             driver.execute(f"PRAGMA busy_timeout = {_SCRUB_PATIENCE_MILLISECONDS}")
             try:
@@ -308,8 +301,8 @@ VERSION = max(_ADDED)
 
 
 @contextmanager
-def _full_told() -> Iterator[None]:
-    """A full disk is the same trouble whoever met it: a file or the database."""
+def _disk_full_as_oserror() -> Iterator[None]:
+    """A full disk as OSError, whether a file or the database met it."""
     try:
         yield
     except OperationalError as error:
@@ -346,7 +339,7 @@ def _options(url: str) -> dict[str, Any]:
 
 
 def _for_sqlite(engine: sa.Engine) -> None:
-    with suppress(OSError):  # SQLite meets the same obstacle when it connects, and it is told there
+    with suppress(OSError):  # SQLite fails for the same reason when it connects, and that error is reported
         ensure_private(Path(engine.url.database or ""))
 
     @sa.event.listens_for(engine, "connect")

@@ -1,4 +1,4 @@
-"""Who may speak: invitations, owners, their processes, the nonces they used, and the tokens of readers."""
+"""Who may send requests: invitations, owners, their processes, nonces and tokens; and the aggregator's diary."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from coterie.federation.documents.answers import ExchangeStep, Parcel, token_hash
-from coterie.federation.documents.signed import Signed, canonical
+from coterie.federation.documents.messages import token_hash
+from coterie.federation.documents.signed import canonical
 from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 from coterie.federation.errors import Conflict
-from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, tokens
+from coterie.federation.storage.database import audit, invitations, nonces, owners, tokens
 from coterie.publication.ledger.seals import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
@@ -201,68 +201,3 @@ def known_token(connection: Connection, token: str) -> bool:
     """By its hash: how long the search takes says nothing about the token."""
     query = select(tokens.c.label).where(tokens.c.token_hash == token_hash(token))
     return connection.execute(query).first() is not None
-
-
-# Parcels of blinded studies: kept while two owners exchange them, forgotten when the study has ended.
-
-
-def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parcel) -> None:
-    """Once: another parcel in the same place is refused, and sending the same one again changes nothing."""
-    place = _of_step(parcel.study, owner, parcel.step)
-    there = parcel_text(connection, parcel.study, owner, parcel.step, parcel.number)
-    if there is not None:
-        if there != signed.text():
-            raise Conflict("Another parcel was given for this place.", "Send the first one again.")
-        return
-    counts = set(connection.execute(select(parcels.c.count).where(place)).scalars())
-    if counts - {parcel.count}:
-        raise Conflict(
-            "The parcels of one step differ about how many they are.", "Send the first ones again."
-        )
-    values = {
-        "study": parcel.study,
-        "step": parcel.step.value,
-        "number": parcel.number,
-        "count": parcel.count,
-    }
-    connection.execute(insert(parcels).values(owner=owner, signed=signed.text(), **values))
-    if step_complete(connection, parcel.study, owner, parcel.step):
-        note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
-
-
-def _of_step(study: str, owner: int, step: ExchangeStep) -> ColumnElement[bool]:
-    return (parcels.c.study == study) & (parcels.c.owner == owner) & (parcels.c.step == step.value)
-
-
-def step_complete(connection: Connection, study: str, owner: int, step: ExchangeStep) -> bool:
-    """All parcels of one step of one owner are here."""
-    query = select(parcels.c.count).where(_of_step(study, owner, step))
-    counts = list(connection.execute(query).scalars())
-    return bool(counts) and len(counts) == counts[0]
-
-
-def parcel_text(
-    connection: Connection, study: str, owner: int, step: ExchangeStep, number: int
-) -> str | None:
-    query = select(parcels.c.signed).where(_of_step(study, owner, step), parcels.c.number == number)
-    return connection.execute(query).scalar()
-
-
-def parcels_there(connection: Connection, study: str) -> dict[str, dict[str, dict[str, int]]]:
-    """owner → step → how many are here, of how many."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    query = (
-        select(
-            owners.c.name,
-            parcels.c.step,
-            func.count().label("there"),
-            func.max(parcels.c.count).label("count"),
-        )
-        .join(owners, owners.c.id == parcels.c.owner)
-        .where(parcels.c.study == study)
-        .group_by(owners.c.name, parcels.c.step)
-        .order_by(owners.c.name, parcels.c.step)
-    )
-    for name, step, there, count in connection.execute(query):
-        found.setdefault(name, {})[step] = {"there": there, "count": count}
-    return found

@@ -8,14 +8,16 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
-from coterie.federation.documents.answers import Answer, Manifest, PartKey
+from coterie.federation.documents.messages import Answer, ExchangeStep, Manifest, Parcel, PartKey
 from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.documents.states import ContributionState, StudyState, is_final, may_follow
-from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict
+from coterie.federation.secrets.keys import raw_key
 from coterie.federation.storage.database import Database, contributions, owners, parcels, studies
 from coterie.federation.storage.parties import note
+from coterie.promise.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -59,25 +61,28 @@ class Contribution:
     left: str | None  # when its owner left, and its key ended
     suspended: str | None  # since when its owner is turned away
 
-    def signed_answer(self, key: str) -> tuple[Signed, Answer]:
+    # What the owner signed, opened with the key that the roster of its study names.
+
+    def opened_answer(self, study: Study) -> Answer:
         assert self.answer is not None
-        envelope = signed_from(self.answer)
-        return envelope, envelope.opened("answer", Answer, key=key)
+        return Answer.opened(signed_from(self.answer), study, self.name)
 
-    def opened_manifest(self, key: str) -> Manifest:
+    def opened_manifest(self, study: Study) -> Manifest:
         assert self.manifest is not None
-        return signed_from(self.manifest).opened("manifest", Manifest, key=key)
+        return Manifest.opened(signed_from(self.manifest), study, self.name)
 
-    def opened_key(self, key: str) -> PartKey | None:
-        """The key of a sealed part, once it is here."""
-        if self.part_key is None:
-            return None
-        return signed_from(self.part_key).opened("part key", PartKey, key=key)
+    def opened_key(self, study: Study) -> bytes | None:
+        """What opens a sealed part, once it is here."""
+        return None if self.part_key is None else raw_key(self._part_key(study).key)
 
-    def certificate_text(self, key: str) -> str:
+    def opened_certificate(self, study: Study) -> Certificate:
         """The owner's certificate about its part: in the manifest, or with the key of a sealed part."""
-        opened = self.opened_key(key)
-        return self.opened_manifest(key).certificate if opened is None else opened.certificate
+        holder = self.opened_manifest(study) if self.part_key is None else self._part_key(study)
+        return Certificate.from_json(holder.certificate)
+
+    def _part_key(self, study: Study) -> PartKey:
+        assert self.part_key is not None
+        return PartKey.opened(signed_from(self.part_key), study, self.name)
 
 
 def add_study(connection: Connection, signed: Signed, study: Study) -> None:
@@ -138,7 +143,7 @@ def contribution(connection: Connection, study: str, owner: int) -> Contribution
 
 
 def move_study(connection: Connection, row: StudyRow, state: StudyState, **values: Any) -> None:
-    """Compare-and-set on the version: of two who move the same row, one is told that it came too late."""
+    """Compare-and-set on the version: of two writers that move the same row, the later one gets a Conflict."""
     if not may_follow(row.state, state):
         raise Conflict(f"A study that is {row.state} cannot become {state}.", "Look at its present state.")
     _set_study(connection, row, state=state, faults=0, attention=None, **values)
@@ -258,7 +263,7 @@ def set_group_key(connection: Connection, study: str, lead: str, signed: Signed)
 
 
 def stages(database: Database) -> object:
-    """What owners see of all studies: when this changes, they are told. Version, group key, and how many parcels."""
+    """What owners see of all studies; a change wakes them. Version, group key, and how many parcels."""
     with database.reading() as connection:
         counted = connection.execute(select(parcels.c.study, func.count()).group_by(parcels.c.study)).all()
         query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None))
@@ -279,7 +284,7 @@ def _contributions(connection: Connection, condition: Any) -> list[Contribution]
 def _opened(text: str) -> tuple[Signed, Study]:
     """A study never changes, and with hundreds of owners its document is long: read it once."""
     signed = signed_from(text)
-    return signed, signed.opened(KIND, Study, key=signed.key)
+    return signed, signed.opened(Study, key=signed.key)
 
 
 def _study(row: Any) -> StudyRow:
@@ -295,3 +300,58 @@ def _named(kind: type, row: Any, **given: Any) -> dict[str, Any]:
 def _once(changed: int) -> None:
     if changed != 1:
         raise Conflict("Somebody else moved it first.", "Read its state again.")
+
+
+# Parcels of blinded studies: kept while two owners exchange them, forgotten when the study has ended.
+
+
+def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parcel) -> None:
+    """Once: another parcel in the same place is refused, and sending the same one again changes nothing."""
+    place = _of_step(parcel.study, owner, parcel.step)
+    there = parcel_text(connection, parcel.study, owner, parcel.step, parcel.number)
+    if there is not None:
+        if there != signed.text():
+            raise Conflict("Another parcel was given for this place.", "Send the first one again.")
+        return
+    counts = set(connection.execute(select(parcels.c.count).where(place)).scalars())
+    if counts - {parcel.count}:
+        raise Conflict(
+            "The parcels of one step differ about how many they are.", "Send the first ones again."
+        )
+    values = parcel.model_dump(mode="json", include={"study", "step", "number", "count"})
+    connection.execute(insert(parcels).values(owner=owner, signed=signed.text(), **values))
+    if step_complete(connection, parcel.study, owner, parcel.step):
+        note(connection, "exchanged", study=parcel.study, owner=parcel.owner, step=parcel.step.value)
+
+
+def _of_step(study: str, owner: int, step: ExchangeStep) -> ColumnElement[bool]:
+    return (parcels.c.study == study) & (parcels.c.owner == owner) & (parcels.c.step == step.value)
+
+
+def step_complete(connection: Connection, study: str, owner: int, step: ExchangeStep) -> bool:
+    """All parcels of one step of one owner are here."""
+    query = select(parcels.c.count).where(_of_step(study, owner, step))
+    counts = list(connection.execute(query).scalars())
+    return bool(counts) and len(counts) == counts[0]
+
+
+def parcel_text(
+    connection: Connection, study: str, owner: int, step: ExchangeStep, number: int
+) -> str | None:
+    query = select(parcels.c.signed).where(_of_step(study, owner, step), parcels.c.number == number)
+    return connection.execute(query).scalar()
+
+
+def parcels_there(connection: Connection, study: str) -> dict[str, dict[str, dict[str, int]]]:
+    """owner → step → how many are here, of how many."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    query = (
+        select(owners.c.name, parcels.c.step, func.count(), func.max(parcels.c.count))
+        .join(owners, owners.c.id == parcels.c.owner)
+        .where(parcels.c.study == study)
+        .group_by(owners.c.name, parcels.c.step)
+        .order_by(owners.c.name, parcels.c.step)
+    )
+    for name, step, there, count in connection.execute(query):
+        found.setdefault(name, {})[step] = {"there": there, "count": count}
+    return found

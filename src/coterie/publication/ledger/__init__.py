@@ -15,14 +15,14 @@ A charge is a `Loss`: its model, neighbours, unit, and ε, ρ or (ε, δ). An ac
 `coterie.promise.loss`, or refuses it; a release without a proof is noted outside the account.
 
 The ledger is an append-only list of events (`storage`), each sealed with the hash of the one before it
-(`book`); what a population has spent is computed from them (`book`, `account`). A dead process is known by the lock
-the kernel took from it (`files`); whoever opens the ledger next finishes or gives back what it left (`charge`).
+(`seals`). What a population has spent is computed from them (`book`, `account`). A dead process is known by its lock, which
+the kernel has freed; the next process that opens the ledger finishes or gives back what it left (`charge`).
 """
 
 from coterie.publication.ledger.account import Balance, Terms
 from coterie.publication.ledger.book import BEFORE_UNITS, Book, Entry, Purpose, ReleaseState, loss_event
 from coterie.publication.ledger.charge import Charge, Recovered
-from coterie.publication.ledger.ledger import Ledger
+from coterie.publication.ledger.ledger import Ledger, journal_purpose, open_journal
 from coterie.publication.staging import StagedRecord
 from coterie.table.address import without_credentials
 
@@ -38,6 +38,8 @@ __all__ = [
     "ReleaseState",
     "StagedRecord",
     "Terms",
+    "journal_purpose",
     "loss_event",
+    "open_journal",
     "without_credentials",
 ]

@@ -8,22 +8,23 @@ a lifetime δ it also takes releases in ρ and in (ε, δ); the total ε at that
 
 both of which are upper bounds. Individual differential privacy has a second total: it holds the releases with that promise
 and the differentially private ones, never the reverse.
-
-Sums are whole numbers over one common denominator: a ledger is added up anew at each opening, and Python adds fractions some
-ten times more slowly than integers.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from typing import Any
 
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, for_unit, under
-from coterie.schema.exact import as_text, brief
+from coterie.publication.ledger.seals import Event, canonical
+from coterie.schema.exact import as_text, brief, parse_epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +106,27 @@ class Balance:
         limit = self.terms.individual_lifetime
         return None if limit is None else limit - self.individual_spent - self.individual_held
 
-
-class Sum:
-    """A multiple of 1/`_parts`; a summand that needs finer parts makes them finer."""
-
-    __slots__ = ("_parts", "_whole")
-
-    def __init__(self) -> None:
-        self._parts, self._whole = 1, 0
-
-    def add(self, value: Fraction, sign: int) -> None:
-        denominator = value.denominator
-        if self._parts % denominator:
-            finer = lcm(self._parts, denominator) // self._parts
-            self._parts *= finer
-            self._whole *= finer
-        self._whole += sign * value.numerator * (self._parts // denominator)
-
     @property
-    def value(self) -> Fraction:
-        return Fraction(self._whole, self._parts)
+    def individual_differs(self) -> bool:
+        """Whether the total of individual differential privacy holds more than the other."""
+        return (self.individual_spent, self.individual_held) != (self.spent, self.held)
 
-    def within(self, limit: Fraction) -> bool:
-        return self._whole * limit.denominator <= limit.numerator * self._parts
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, exactly."""
+        terms, left = self.terms, self.individual_remaining
+        limit = terms.individual_lifetime
+        return {
+            **{name: getattr(terms, name) for name in ("population", "relation", "unit", "rows_per_unit")},
+            "delta": None if terms.delta is None else as_text(terms.delta),
+            **{name: as_text(getattr(self, name)) for name in ("lifetime", "spent", "held", "remaining")},
+            "individual": {
+                "lifetime": None if limit is None else as_text(limit),
+                "spent": as_text(self.individual_spent),
+                "held": as_text(self.individual_held),
+                "remaining": None if left is None else as_text(left),
+            },
+            "refuse_unproved": self.refuses_unproved,
+        }
 
 
 class Tally:
@@ -138,32 +137,27 @@ class Tally:
 
     def __init__(self, with_delta: bool) -> None:
         self._with_delta = with_delta
-        self.pure, self.approximate, self.delta, self.rho, self.squares = (Sum() for _ in range(5))
+        self.pure = self.approximate = self.delta = self.rho = self.squares = Fraction(0)
 
     def add(self, loss: Loss, sign: int = 1) -> None:
         if loss.rho is not None:
-            self.rho.add(loss.rho, sign)
-            self.squares.add(loss.rho, sign)
+            self.rho += sign * loss.rho
+            self.squares += sign * loss.rho
             return
         assert loss.epsilon is not None
         if loss.delta is None:
-            self.pure.add(loss.epsilon, sign)
+            self.pure += sign * loss.epsilon
         else:
-            self.approximate.add(loss.epsilon, sign)
-            self.delta.add(loss.delta, sign)
+            self.approximate += sign * loss.epsilon
+            self.delta += sign * loss.delta
         if self._with_delta:
-            self.squares.add(loss.epsilon**2 / 2, sign)
+            self.squares += sign * loss.epsilon**2 / 2
 
     def total(self, delta: Fraction | None) -> Fraction:
         """ε of all of it at the lifetime δ."""
         if delta is None:
-            return self.pure.value
-        return _total(
-            self.pure.value + self.approximate.value,
-            self.rho.value,
-            self.squares.value,
-            delta - self.delta.value,
-        )
+            return self.pure
+        return _total(self.pure + self.approximate, self.rho, self.squares, delta - self.delta)
 
 
 @lru_cache(maxsize=256)
@@ -191,7 +185,7 @@ class LedgerAccount:
                 continue
             tally.add(loss)
             # An overspent ledger: no Coterie has written this. With δ it is found when the balance is computed.
-            if self.terms.delta is None and limit is not None and not tally.pure.within(limit):
+            if self.terms.delta is None and limit is not None and tally.pure > limit:
                 raise ValueError
 
     def spend(self, counted: Counted) -> None:
@@ -227,9 +221,7 @@ class LedgerAccount:
                 continue
             tally.add(part)
             lifetime = self.terms.delta
-            if lifetime is not None and (
-                not tally.delta.within(lifetime) or (tally.rho.value and tally.delta.value == lifetime)
-            ):
+            if lifetime is not None and (tally.delta > lifetime or (tally.rho and tally.delta == lifetime)):
                 raise self._refusal("delta", lifetime, Fraction(0), loss)
         balance = after.balance()
         if counted[0] is not None and balance.remaining < 0:
@@ -264,3 +256,74 @@ def _asked(loss: Loss) -> str:
     if loss.epsilon is None or loss.delta is not None:
         return loss.amount(brief)
     return as_text(loss.epsilon)
+
+
+# How accounts are written down: their terms, and a snapshot of all sums. Texts are exact, and one for one meaning.
+
+
+def snapshot_of(accounts: Mapping[str, Iterable[LedgerAccount]], refusing: Iterable[str]) -> str:
+    """Every account and its sums, in the order in which they were made. Nothing is held while a snapshot is taken."""
+    written = [
+        {"terms": terms_event(account.terms), "spent": [_sums(tally) for tally in account.spent]}
+        for several in accounts.values()
+        for account in several
+    ]
+    return canonical({"accounts": written, "refusing": sorted(refusing)})
+
+
+def accounts_of(content: str) -> tuple[dict[str, list[LedgerAccount]], set[str]]:
+    read = json.loads(content)
+    accounts: dict[str, list[LedgerAccount]] = {}
+    for written in read["accounts"]:
+        account = LedgerAccount(terms_of(written["terms"]))
+        for tallies in (account.spent, account.everything):
+            for tally, sums in zip(tallies, written["spent"], strict=True):
+                for name, value in sums.items():
+                    setattr(tally, name, Fraction(value))
+        accounts.setdefault(account.terms.population, []).append(account)
+    return accounts, set(read["refusing"])
+
+
+def digest_of(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _sums(tally: Tally) -> dict[str, str]:
+    return {name: str(getattr(tally, name)) for name in Tally.SUMS}
+
+
+def terms_event(terms: Terms) -> dict[str, object]:
+    optional = {"delta": terms.delta, "individual_lifetime": terms.individual_lifetime}
+    return {
+        "population": terms.population,
+        "lifetime": as_text(terms.lifetime),
+        "relation": terms.relation,
+        "unit": terms.unit,
+        "rows_per_unit": terms.rows_per_unit,
+        **{name: as_text(value) for name, value in optional.items() if value is not None},
+    }
+
+
+def terms_of(event: Event) -> Terms:
+    """Also of a population from before units were kept: replace-one, one row per person, no δ, one lifetime for all."""
+    delta, individual = (
+        parse_epsilon(event[name], name) if name in event else None
+        for name in ("delta", "individual_lifetime")
+    )
+    if "relation" not in event:
+        individual = parse_epsilon(event["lifetime"])
+    return Terms(
+        event["population"],
+        parse_epsilon(event["lifetime"]),
+        delta,
+        NeighbourRelation(event.get("relation", NeighbourRelation.REPLACE_ONE)),
+        event.get("unit", ROW),
+        whole_count(event.get("rows_per_unit", 1)),
+        individual,
+    )
+
+
+def whole_count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value

@@ -18,9 +18,18 @@ from typing import Any, NamedTuple
 from coterie.errors import LedgerError, ParameterError, counted, nearest
 from coterie.methods.guarantee import Status
 from coterie.promise.loss import Loss, LossModel, NeighbourRelation
-from coterie.publication.ledger.account import Balance, Counted, LedgerAccount, Terms
+from coterie.publication.ledger.account import (
+    Balance,
+    Counted,
+    LedgerAccount,
+    Terms,
+    accounts_of,
+    digest_of,
+    snapshot_of,
+    terms_of,
+    whole_count,
+)
 from coterie.publication.ledger.seals import GENESIS, Event, broken, decoded
-from coterie.publication.ledger.snapshot import accounts_of, digest_of, snapshot_of, terms_of, whole_count
 from coterie.publication.staging import StagedRecord
 from coterie.schema.exact import as_text, parse_epsilon
 

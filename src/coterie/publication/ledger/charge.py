@@ -14,13 +14,11 @@ from coterie.publication.ledger.storage import Storage
 from coterie.publication.staging import Staged, StagedRecord
 from coterie.table.hidden_files import FileLock, make_durable, remove_any
 
-# The files of a ledger's releases: locks that tell who lives, and parts that are written but not yet visible.
-
 # Is the process that reserved a release still alive? The kernel knows: it drops a lock with its holder.
 #
 # Safety never rests on the lock alone: each step also checks the state in the ledger, so a removed lock file can at worst
 # cost a release its reservation, never publish an uncharged one. A lock file is removed when its release is in a final
-# state: whoever still opens it then reads that state and leaves it alone.
+# state: a process that still opens it reads that state and leaves the release alone.
 
 
 def own(ledger: Path, release: str) -> FileLock | None:
@@ -105,7 +103,7 @@ class Charge:
         self._end(ReleaseState.RELEASED)
 
     def lost(self) -> None:
-        """The staged parts are gone; the charge stays, because somebody may have seen them."""
+        """The staged parts are gone. The charge stays, because they may have been seen."""
         self._end(ReleaseState.LOST)
 
     def settle(self) -> None:
@@ -137,10 +135,9 @@ class Charge:
     def _end(self, state: ReleaseState) -> None:
         with self._storage.transaction() as book:
             entry = book.entry(self.release)
-            if entry.state is state:
-                return  # finished by another process that took us for dead
-            self._require(entry, ReleaseState.READY)
-            self._storage.append(state, release=self.release)
+            if entry.state is not state:  # else finished by another process that took us for dead
+                self._require(entry, ReleaseState.READY)
+                self._storage.append(state, release=self.release)
 
     def _require(self, entry: Entry, state: ReleaseState) -> None:
         if entry.state is not state:
@@ -179,14 +176,13 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
         lock = own(storage.path, unfinished.release)
         if lock is None:
             continue
-        final = False
-        try:
-            message = _settle(storage, unfinished.release)
-            entry = storage.book().entry(unfinished.release)
-            final = entry.state.final
-        finally:
-            lock.let_go(remove=final)
+        with lock:
+            try:
+                message = _settled(storage, Charge(storage, lock, unfinished.release))
+            except OSError as error:
+                message = f"was interrupted and cannot be settled yet: {error.strerror or error}."
         if message:
+            entry = storage.book().entry(unfinished.release)
             told.append(
                 Recovered(entry, f"Release {entry.release} of '{entry.purpose.population}' {message}")
             )
@@ -195,23 +191,21 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
     return tuple(told)
 
 
-def _settle(storage: Storage, release: str) -> str:
-    try:
-        with storage.transaction() as book:
-            entry = book.entry(release)  # read again: its owner may have finished before we took the lock
-            if entry.state is ReleaseState.RESERVED:
-                remove(entry.temporaries)
-                storage.append("abandoned", release=release)
-                far = [name for name in entry.temporaries if "://" in name]
-                return "was interrupted before anything was published; its epsilon was given back." + "".join(
-                    f" Remove {name}, if it is there: it may hold parts of that release." for name in far
-                )
-        return _finish(storage, entry) if entry.state is ReleaseState.READY else ""
-    except OSError as error:
-        return f"was interrupted and cannot be settled yet: {error.strerror or error}."
+def _settled(storage: Storage, charge: Charge) -> str:
+    """What to tell the steward, if anything."""
+    entry = storage.book().entry(charge.release)  # its owner may have finished before we took the lock
+    message = _finished(charge, entry) if entry.state is ReleaseState.READY else ""
+    charge.settle()
+    if entry.state is ReleaseState.RESERVED:
+        message = "was interrupted before anything was published; its epsilon was given back." + "".join(
+            f" Remove {name}, if it is there: it may hold parts of that release."
+            for name in entry.temporaries
+            if "://" in name
+        )
+    return message
 
 
-def _finish(storage: Storage, entry: Entry) -> str:
+def _finished(charge: Charge, entry: Entry) -> str:
     """Publish the parts in their order; stop at the first that cannot be, for the data come last."""
     for part in entry.staged:
         if part.kind == "table":
@@ -226,17 +220,11 @@ def _finish(storage: Storage, entry: Entry) -> str:
             return f"is charged; '{part.target}' was written by someone else since. Move it, then try again."
         if outcome == "gone":
             remove([other.temporary for other in entry.staged if other.kind != "table"])
-            _end(storage, entry, "lost")
+            charge.lost()
             return (
                 f"stays charged, but '{part.target}' does not hold its bytes and the temporary file is gone."
             )
-    _end(storage, entry, "released")
+    charge.released()
     return (
         f"was interrupted after its charge; it is in place now ('{entry.staged[-1].target}'), charged once."
     )
-
-
-def _end(storage: Storage, entry: Entry, event: str) -> None:
-    with storage.transaction() as book:
-        if book.entry(entry.release).state is ReleaseState.READY:
-            storage.append(event, release=entry.release)

@@ -1,10 +1,11 @@
-"""The public face: open a ledger, ask what is left, charge a release."""
+"""The public class: open a ledger, ask what is left, charge a release; and the journal, a ledger that counts no ε."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from coterie.errors import LedgerError, ParameterError, counted
-from coterie.promise.loss import ROW, NeighbourRelation, epsilon_of
-from coterie.publication.ledger.account import Balance, Terms
+from coterie.promise.loss import ROW, Loss, NeighbourRelation, epsilon_of
+from coterie.publication.ledger.account import Balance, Terms, terms_event
 from coterie.publication.ledger.book import (
     Book,
     Entry,
@@ -24,12 +25,11 @@ from coterie.publication.ledger.book import (
     require_whole,
 )
 from coterie.publication.ledger.charge import Charge, Recovered, own, recover, remove
-from coterie.publication.ledger.snapshot import terms_event
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.schema.frame_kind import to_kind
 from coterie.table.address import without_credentials
-from coterie.table.hidden_files import FileLock
+from coterie.table.hidden_files import FileLock, put_file
 
 
 class Ledger:
@@ -351,3 +351,25 @@ class Ledger:
 def _resolved(path: str | PathLike[str]) -> Path:
     """One name for one file, so that all processes use the same lock files."""
     return Path(path).resolve()
+
+
+# A journal: a ledger of one population that counts releases instead of ε, so that a release which no ledger counts is
+# finished or given back after a kill, and never drawn twice.
+
+JOURNAL = "releases that no ledger counts"  # its one population
+_ENOUGH = 10**300
+
+
+def journal_purpose(method: str, target: str, fingerprint: str) -> Purpose:
+    return Purpose(JOURNAL, Loss.pure(Fraction(1)), method, "", target, fingerprint)
+
+
+def open_journal(path: Path) -> Ledger:
+    """The journal at this path; made where there is none, whole or not at all: one that is there has its account."""
+    if not path.exists():
+        new = path.with_name(f"{path.stem}.new")
+        for left in (new, new.with_name(f"{new.name}-journal")):
+            left.unlink(missing_ok=True)
+        Ledger.add_population(new, JOURNAL, _ENOUGH)
+        put_file(new, path)
+    return Ledger.open(path)

@@ -20,9 +20,9 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from coterie.errors import LedgerError, OutputError
+from coterie.publication.ledger.account import digest_of
 from coterie.publication.ledger.book import Book
 from coterie.publication.ledger.seals import GENESIS, broken, canonical, decoded, seal, sealed
-from coterie.publication.ledger.snapshot import digest_of
 from coterie.publication.staged_files import stage_file
 from coterie.schema import exact
 
@@ -40,7 +40,7 @@ _TABLES = (
         content TEXT NOT NULL,  -- canonical JSON
         seal TEXT NOT NULL      -- SHA-256 of the seal before and this content
     )""",
-    # Mistakes of an honest hand are stopped here; a dishonest one is shown by the chain.
+    # These triggers stop mistakes; tampering is shown by the chain.
     "CREATE TRIGGER no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
     "CREATE TRIGGER no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
 )
@@ -73,9 +73,9 @@ class Storage:
             try:
                 stage_file(path, lambda sink: sink.write(content), force=False, private=True).publish()
             except OutputError as error:
-                if not path.exists():  # else somebody made it in this very moment
+                if not path.exists():  # else another process has just made it
                     raise LedgerError(error.problem, error.advice) from None
-        with _told(path), closing(_connect(path, "rw")) as connection:
+        with _sqlite_errors(path), closing(_connect(path, "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             blank = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
             if blank and _pragma(connection, "application_id") == 0:
@@ -96,7 +96,7 @@ class Storage:
         _refuse_directory(path)
         if not path.exists():
             raise _missing(path)
-        with _told(path):
+        with _sqlite_errors(path):
             connection = _connect(path, "rw")
             try:
                 _refuse_stranger(path, connection)
@@ -120,7 +120,7 @@ class Storage:
         another process changed the file. Any other connection that commits is counted by SQLite, and whoever
         writes past SQLite moves the time of the file: after either, all of it is read again.
         """
-        with _told(self.path), self._one_view():
+        with _sqlite_errors(self.path), self._one_view():
             version, times = _pragma(self._connection, "data_version"), _times(self.path)
             book, self._known = self._known, None  # known again once the rest is found sound, too
             if book is None or (version, times) != (self._version, self._times):
@@ -182,12 +182,12 @@ class Storage:
     @contextmanager
     def transaction(self) -> Iterator[Book]:
         """The only way to write. IMMEDIATE: what is read in it cannot change before it commits."""
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self.book()
                 self._connection.execute("COMMIT")
-                # Not the version: it would hide a commit of somebody else that came just after ours.
+                # Not the version: it would hide a commit of another process just after ours.
                 self._times = _times(self.path)
             except BaseException:
                 self._known = None  # it may have events that are rolled back now
@@ -279,8 +279,8 @@ def _read_only(path: Path) -> LedgerError:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Say what SQLite met in the words of the steward."""
+def _sqlite_errors(path: Path) -> Iterator[None]:
+    """SQLite's errors as sentences for the steward."""
     try:
         yield
     except sqlite3.ProgrammingError:

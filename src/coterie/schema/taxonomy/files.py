@@ -11,21 +11,15 @@ from typing import Any
 
 import yaml
 
-from coterie.errors import MissingExtra, SchemaError
+from coterie.errors import MissingExtra, SchemaError, reading
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 
 # Reading a taxonomy's file: text, and YAML that keeps line numbers and takes every scalar as text.
 
 
 def read_text(path: Path) -> str:
-    try:
+    with reading("The taxonomy file", SchemaError, "Check the path of the taxonomy."):
         return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SchemaError(
-            f"The taxonomy file cannot be read ({error.strerror}).", "Check the path of the taxonomy."
-        ) from None
-    except UnicodeDecodeError:
-        raise SchemaError("The taxonomy file is not UTF-8 text.", "Save it as UTF-8.") from None
 
 
 def compose_yaml(text: str) -> yaml.Node:

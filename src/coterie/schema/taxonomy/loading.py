@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import yaml
 
-from coterie.errors import ParameterError, SchemaError, nearest
+from coterie.errors import ParameterError, SchemaError, nearest, reading
 from coterie.schema.attributes import Categories
 from coterie.schema.taxonomy.files import (
     RDF_SYNTAX,
@@ -83,10 +83,8 @@ class WordNet:
         return index
 
     def _read(self, name: str) -> bytes:
-        try:
+        with reading(f"WordNet's {name}", SchemaError, _HOW_TO_GET):
             return (self.folder / name).read_bytes()
-        except OSError as error:
-            raise SchemaError(f"WordNet's {name} cannot be read ({error.strerror}).", _HOW_TO_GET) from None
 
     def synset(self, offset: int) -> Synset:
         """offset lex_filenum ss_type w_cnt [word lex_id]… p_cnt [symbol offset pos source/target]… | gloss

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.registry import Parts, discover, look_up
+from coterie.registry import Parts, discover, unknown
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible, Optimum, minimise
 from coterie.statistics.prediction.metric import Metric
@@ -145,4 +145,7 @@ def allocators() -> Parts[Allocator]:
 
 
 def find_allocator(name: str) -> Allocator:
-    return look_up("allocator", name, allocators())
+    known = allocators()
+    if isinstance(name, str) and name in known:
+        return known[name]
+    raise unknown("allocator", name, known)

@@ -20,7 +20,8 @@ from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text, number
 from coterie.statistics.prediction.measurement import SensitivityBound
-from coterie.statistics.specification.filters import Filter, reachable
+from coterie.statistics.specification.cells import reachable
+from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Neighbours
 
 # Pairs of kinds are listed one by one up to here; beyond, a replacement is counted as remove + add.

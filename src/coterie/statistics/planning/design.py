@@ -38,19 +38,16 @@ from coterie.statistics.prediction.reconstruction import (
 )
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Range, linear_form
+from coterie.statistics.specification.cells import MOST_CELLS, Cells
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.filters import MOST_CELLS, Cells, Filter
+from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import (
-    Notion,
     Route,
     Specification,
     Statistic,
     StatisticKind,
 )
-
-_SURE, _ASSUMED = 1.0, 10.0  # how much further off than a stated guess an assumed one may be
-
 
 LEAST_SHARE = 0.02  # of an even split
 
@@ -70,9 +67,8 @@ class Design:
     warnings: tuple[str, ...]
     groups: tuple[Group, ...] = ()
     tables: tuple[Floats, ...] = ()  # of each group, the cells that are expected
-    repaired: tuple[
-        tuple[str, float, float], ...
-    ] = ()  # stated guesses that contradict others, and what they became
+    # Stated guesses that contradict others, and what they became.
+    repaired: tuple[tuple[str, float, float], ...] = ()
 
     @property
     def asked(self) -> tuple[Measurement, ...]:
@@ -146,7 +142,7 @@ def build_design(
     asked = _distinct(derivations)
     expected = {s.name: expectations.statistic(s) for s in specification.statistics}
     ranges = {s.name: domain_of(specification, s) for s in specification.statistics}
-    zcdp = specification.budget.notion is not Notion.PURE
+    zcdp = specification.budget.zcdp
     found = group_asked(specification, asked)
     if isinstance(strategies, Strategy):
         fitting = (k for k, (p, cells) in found.items() if cells and 1 < len(p) <= MOST_WEIGHTS // len(cells))
@@ -243,7 +239,7 @@ def _quantities(
     directly: Mapping[str, Statistic],
 ) -> tuple[tuple[Quantity, ...], tuple[NoiseSource, ...], tuple[Group, ...], tuple[Floats, ...]]:
     """What expressions are made of, what is measured for it, and which of it must fit together."""
-    zcdp = specification.budget.notion is not Notion.PURE
+    zcdp = specification.budget.zcdp
     place = {m.name: index for index, m in enumerate(measurements)}
     in_joint = {m.name: (joint, row) for joint in joints.values() for row, m in enumerate(joint.asked)}
     quantities, sources = [], {}
@@ -300,8 +296,8 @@ def _worth(
     specification: Specification, m: Measurement, statistic: Statistic | None, expectations: Expectations
 ) -> tuple[float, RankLaw | None, tuple[str, ...]]:
     """The expected value, the law of a quantile, and what nobody said of it."""
-    zcdp = specification.budget.notion is not Notion.PURE
-    value = expectations.measurement(m) if m.kind is not Kind.QUANTILE else 0.0
+    zcdp = specification.budget.zcdp
+    value = expectations.measurement(m)
     if statistic is not None and m.kind is not Kind.COUNT:
         value = expectations.statistic(statistic)
     law = None

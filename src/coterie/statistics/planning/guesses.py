@@ -45,18 +45,13 @@ def fit_guesses(
         trust = np.array([_ASSUMED if q.unstated else _SURE for q in here])
         if group.names not in expectations.tables:  # designs that are compared ask for the same ones
             expectations.tables[group.names] = expected_cells(group, guesses, trust)
-        table = expectations.tables[group.names]
-        fitted = group.held @ table
-        for place, value, guess in zip(group.quantities, fitted, guesses, strict=True):
+        tables.append(expectations.tables[group.names])
+    tables = _of_one_size(groups, tables, expectations)
+    for group, table in zip(groups, tables, strict=True):
+        for place, value in zip(group.quantities, (group.held @ table).tolist(), strict=True):
+            guess = quantities[place].value
             if abs(value - guess) > 1e-6 * max(abs(guess), 1.0):
-                quantities[place] = replace(quantities[place], value=float(value))
-        tables.append(table)
-    for place, table in enumerate(_of_one_size(groups, tables, expectations)):
-        group = groups[place]
-        if table is not tables[place]:
-            tables[place] = table
-            for q, value in zip(group.quantities, group.held @ table, strict=True):
-                quantities[q] = replace(quantities[q], value=float(value))
+                quantities[place] = replace(quantities[place], value=value)
     return tuple(tables)
 
 

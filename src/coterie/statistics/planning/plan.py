@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from coterie.errors import ParameterError, counted
+from coterie.errors import ParameterError, counted, reading
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.schema.frame_kind import to_kind
 from coterie.statistics.planning.design import Design
@@ -26,11 +26,11 @@ _ADVICE = (
 
 
 def read_split(path: Path) -> dict[str, Fraction]:
+    with reading("The split", ParameterError):
+        text = path.read_text(encoding="utf-8")
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # texts: 0.1 is one tenth
-    except OSError as error:
-        raise ParameterError(f"The split cannot be read ({error.strerror}).", "Check its path.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+        content = yaml.load(text, yaml.BaseLoader)  # texts: 0.1 is one tenth
+    except yaml.YAMLError:
         raise ParameterError("The split is not valid YAML.", _ADVICE) from None
     if not isinstance(content, dict) or not content:
         raise ParameterError("The split is not a list of names and budgets.", _ADVICE)

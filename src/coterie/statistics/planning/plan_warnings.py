@@ -16,7 +16,7 @@ from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.measuring import threshold_of
 from coterie.statistics.specification.checking import unchecked_columns
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.specification import ErrorSummary, PrivacyBudget, StatisticKind
+from coterie.statistics.specification.specification import PrivacyBudget, StatisticKind
 
 DANGEROUS = 10.0  # ε above which the promise is empty
 LARGE_DELTA = Fraction(1, 1000)
@@ -26,16 +26,32 @@ LITTLE = 0.5  # of the expected size: an error above leaves little of a figure
 def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
     """What also a reader of the release should know."""
     specification = design.specification
+    unit = specification.schema.unit
     warnings = [
         *design.warnings,
         *spread_warnings(specification),
         *weight_warnings(specification),
         *budget_warnings(specification.budget),
-        *useless(design, errors),
-        *missed(design, errors),
-        *guessed(design),
-        *truncated(design),
+        *_said(
+            _useless(design, errors),
+            "Useless at this budget: {}. The error is as large as a guess within the range would have, or above half of the "
+            "expected value, so the released figure tells hardly more. Raise the budget, or publish fewer statistics.",
+        ),
+        *_said(
+            _missed(design, errors),
+            "The tolerance of {} is not met at this budget. `--solve epsilon` finds the smallest one that meets all.",
+        ),
+        *_said(
+            _guessed(design),
+            "Nothing is said of the means and spreads behind {}: the predicted error may be many times too small, and the "
+            "split rests on it. State about: {size: …, mean: [y, x], std: [y, x]}.",
+        ),
     ]
+    if unit is not None and unit.above is Above.TRUNCATE:
+        warnings.append(
+            f"Of a {unit.word} with more than {unit.at_most} records, {unit.at_most} count: figures are about these, and "
+            "are smaller than those of the whole table."
+        )
     if specification.size is None and specification.records is not None:
         warnings.append(
             f"Under {specification.neighbours} neighbours the number of records is private: `records` is used for planning "
@@ -49,14 +65,18 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
             "the values checked."
         )
     quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
-    shapeless = [s.name for s in quantiles if s.shape is None]
-    if shapeless:
-        warnings.append(
-            f"No `shape` is declared for {shortened(shapeless, 6)}: errors and intervals rest on an assumed one (a normal "
-            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
-            "values lie twice as dense the error is about half as large, and the other way round."
-        )
+    warnings += _said(
+        [s.name for s in quantiles if s.shape is None],
+        "No `shape` is declared for {}: errors and intervals rest on an assumed one (a normal of the expected std, else "
+        "values spread evenly on either side of the expected quantile). Where values lie twice as dense the error is about "
+        "half as large, and the other way round.",
+    )
     return tuple(warnings)
+
+
+def _said(names: list[str], words: str) -> list[str]:
+    """The sentence with the names in it, if there are any."""
+    return [words.replace("{}", shortened(names, 6))] if names else []
 
 
 def threshold_words(design: Design, budgets: Sequence[Fraction]) -> list[str]:
@@ -90,7 +110,7 @@ def budget_warnings(budget: PrivacyBudget) -> list[str]:
     return warnings
 
 
-def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
+def _useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
     """Statistics whose released value will tell no more than a guess: within their range, or at their expected size."""
     expected = Expectations.of(design.specification)
     found = {error.name: error.mean for error in errors}
@@ -101,50 +121,20 @@ def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
         guess = width / 4 if math.isfinite(width) else LITTLE * abs(expected.statistic(statistic))
         if found.get(statistic.name, 0.0) >= guess > 0:
             names.append(statistic.name)
-    if not names:
-        return []
-    return [
-        f"Useless at this budget: {shortened(names, 6)}. The error is as large as a guess within the range would have, or "
-        "above half of the expected value, so the released figure tells hardly more. Raise the budget, or publish fewer "
-        "statistics."
-    ]
+    return names
 
 
-def missed(design: Design, errors: Sequence[PredictedError]) -> list[str]:
+def _missed(design: Design, errors: Sequence[PredictedError]) -> list[str]:
     """Tolerances that this plan does not keep."""
-    names = []
-    for target, error in zip(design.metric.targets, errors, strict=True):
-        found = {ErrorSummary.MEDIAN: error.median, ErrorSummary.P95: error.p95}.get(
-            target.summary, error.mean
-        )
-        if target.tolerance is not None and found > target.tolerance * 1.01:
-            names.append(target.name)
-    if not names:
-        return []
     return [
-        f"The tolerance of {shortened(names, 6)} is not met at this budget. `--solve epsilon` finds the smallest one that "
-        "meets all."
+        target.name
+        for target, error in zip(design.metric.targets, errors, strict=True)
+        if target.tolerance is not None and getattr(error, target.summary.value) > target.tolerance * 1.01
     ]
 
 
-def guessed(design: Design) -> list[str]:
+def _guessed(design: Design) -> list[str]:
     """Errors of covariances and what is made of them depend on means and spreads: an assumed one may be far off."""
     assumed = {quantity.name for quantity in design.metric.quantities if quantity.unstated}
     kinds = {s.name: s.kind for s in design.specification.statistics if s.kind.of_two_columns}
-    names = [e.target.name for e in design.metric.errors if e.target.name in kinds and assumed & set(e.names)]
-    if not names:
-        return []
-    return [
-        f"Nothing is said of the means and spreads behind {shortened(names, 6)}: the predicted error may be many times too "
-        "small, and the split rests on it. State about: {size: …, mean: [y, x], std: [y, x]}."
-    ]
-
-
-def truncated(design: Design) -> list[str]:
-    unit = design.specification.schema.unit
-    if unit is None or unit.above is not Above.TRUNCATE:
-        return []
-    return [
-        f"Of a {unit.word} with more than {unit.at_most} records, {unit.at_most} count: figures are about these, and are "
-        "smaller than those of the whole table."
-    ]
+    return [e.target.name for e in design.metric.errors if e.target.name in kinds and assumed & set(e.names)]

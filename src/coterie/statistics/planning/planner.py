@@ -113,22 +113,6 @@ def smallest_excess(problem: Problem, limits: Floats, start: Floats | None = Non
 MOST_TARGETS_FOR_LOSSES = 60
 
 
-def split_by_rule(
-    specification: Specification,
-    allocator: str = DEFAULT,
-    compare: Sequence[str] | None = (),
-    report_losses: bool | None = None,
-    expected: Mapping[str, float] | None = None,
-) -> Plan:
-    """Split the budget.
-
-    `compare` names further allocators for the table (None: all). `expected` replaces the specification's
-    expected values, for instance by a pilot's.
-    """
-    with _one_thread():
-        return _split(specification, allocator, compare, report_losses, expected)
-
-
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Matrices of a plan are small: threads of linear algebra would wait for each other most of the time."""
@@ -141,16 +125,24 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def _split(
+@_one_thread()
+def split_by_rule(
     specification: Specification,
-    allocator: str,
-    compare: Sequence[str] | None,
-    report_losses: bool | None,
-    expected: Mapping[str, float] | None,
+    allocator: str = DEFAULT,
+    compare: Sequence[str] | None = (),
+    report_losses: bool | None = None,
+    expected: Mapping[str, float] | None = None,
 ) -> Plan:
+    """Split the budget.
+
+    `compare` names further allocators for the table (None: all). `expected` replaces the specification's
+    expected values, for instance by a pilot's.
+    """
     chosen = find_allocator(allocator)
     design, expectations = design_for(specification, expected, 1 - specification.pilot)
-    problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
+    of_ranges = compare is None or "robust" in (allocator, *compare)
+    truths = possible_truths(design, expectations) if of_ranges else ()
+    problem = Problem(design.metric, design.feasible, truths)
     found = _allocated(chosen, design, problem)
     if allocator == DEFAULT and specification.fairness is None:
         found = _nearer_even(design, problem, found)
@@ -200,14 +192,6 @@ def design_for(
         return design
 
     return best_design(specification, build), expectations
-
-
-def scenarios(
-    design: Design, expectations: Expectations, allocator: str, compare: Sequence[str] | None
-) -> tuple[Metric, ...]:
-    """Other possible truths, where the specification gives ranges and somebody asks for them."""
-    asked = allocator == "robust" or compare is None or "robust" in (compare or ())
-    return possible_truths(design, expectations) if asked else ()
 
 
 def _compare(
@@ -335,11 +319,9 @@ def possible_truths(design: Design, expectations: Expectations) -> tuple[Metric,
     if not ranged:
         return ()
     inner = points(len(ranged), 3)[:INNER_POINTS]
-    corners = np.vstack([np.zeros(len(ranged)), np.ones(len(ranged)), np.full(len(ranged), 0.5)])
-    alternating = np.arange(len(ranged)) % 2
-    places = np.vstack([corners, alternating, 1 - alternating, inner])
+    low, alternating = np.zeros(len(ranged)), np.arange(len(ranged)) % 2
     metrics = []
-    for place in places:
+    for place in (low, low + 1, low + 0.5, alternating, 1 - alternating, *inner):
         values = {
             name: possible.lower + float(at) * possible.width
             for (name, possible), at in zip(ranged, place, strict=True)
@@ -354,17 +336,15 @@ def wrong_guesses(design: Design, expectations: Expectations, off_by: float) -> 
     names = sorted(expectations.given)
     if not names:
         return ()
-    signs = [np.ones(len(names)), -np.ones(len(names))]
-    if len(names) > 1:
-        mixed = np.where(np.arange(len(names)) % 2 == 0, 1.0, -1.0)
-        signs += [mixed, -mixed]
+    up, mixed = np.ones(len(names)), np.where(np.arange(len(names)) % 2 == 0, 1.0, -1.0)
     metrics = []
-    for sign in signs:
-        values = {}
-        for name, direction in zip(names, sign, strict=True):
-            domain = domain_of(specification, specification[name])
-            value = expectations.given[name] * (1.0 + off_by) ** direction
-            values[name] = domain.clip(value)
+    for sign in [up, -up, mixed, -mixed][: 4 if len(names) > 1 else 2]:
+        values = {
+            name: domain_of(specification, specification[name]).clip(
+                expectations.given[name] * (1.0 + off_by) ** direction
+            )
+            for name, direction in zip(names, sign, strict=True)
+        }
         metrics.append(metric_at(design, Expectations.of(specification, values)))
     return tuple(metrics)
 

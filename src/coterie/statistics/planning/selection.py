@@ -27,9 +27,9 @@ from coterie.statistics.planning.strategy import (
 from coterie.statistics.prediction.derivation import can_use_sums
 from coterie.statistics.prediction.joint import inverse_of, spread_of
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group
-from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, atoms
+from coterie.statistics.specification.cells import atoms
+from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf
 from coterie.statistics.specification.specification import (
-    Notion,
     Route,
     Specification,
     Statistic,
@@ -192,7 +192,7 @@ def choose_strategies(
 ) -> dict[Key, Strategy]:
     """What to measure for each group of counts or sums, where that promises smaller errors than asking as given."""
     base = build(routes, _start(specification))
-    zcdp = specification.budget.notion is not Notion.PURE
+    zcdp = specification.budget.zcdp
     asked = base.asked
     grouped = group_asked(specification, asked).items()
     keys = {frozenset(asked[place].name for place in places): key for key, (places, _) in grouped}

@@ -162,7 +162,7 @@ def _room_for_floors(specification: Specification, design: Design) -> float:
 
 
 def _power(specification: Specification) -> float:
-    return 1.0 if specification.budget.notion is Notion.PURE else 2.0
+    return 2.0 if specification.budget.zcdp else 1.0
 
 
 def _middle(low: float, high: float) -> float:

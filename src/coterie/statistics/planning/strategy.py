@@ -23,7 +23,7 @@ from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS
 from coterie.statistics.specification.asked_values import only_values
-from coterie.statistics.specification.filters import Cells
+from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.specification import Specification
 
 MOST_DENSE = 2048  # cells of a strategy that is not one row per cell: its normal equations are solved densely
@@ -295,11 +295,17 @@ def group_asked(
     return found
 
 
-def _by_table(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple[frozenset[str], list[int]]]:
-    """One part for each set of columns that no other set holds: tables that are linked where they share columns."""
+def _by_columns(places: Sequence[int], asked: Sequence[Measurement]) -> dict[frozenset[str], list[int]]:
+    """Places whose filters have the same columns."""
     alike: dict[frozenset[str], list[int]] = {}
     for i in places:
         alike.setdefault(frozenset(column for column, _ in asked[i].where.conditions), []).append(i)
+    return alike
+
+
+def _by_table(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple[frozenset[str], list[int]]]:
+    """One part for each set of columns that no other set holds: tables that are linked where they share columns."""
+    alike = _by_columns(places, asked)
     parts: dict[frozenset[str], list[int]] = {}
     for columns in sorted(alike, key=lambda one: (-len(one), sorted(one))):
         holding = next((table for table in parts if columns <= table), columns)
@@ -309,12 +315,10 @@ def _by_table(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple
 
 def _sharing(places: Sequence[int], asked: Sequence[Measurement]) -> list[tuple[set[str], list[int]]]:
     """Places whose filters share a column, directly or through others; filters of everyone are left out."""
-    alike: dict[frozenset[str], list[int]] = {}
-    for i in places:
-        alike.setdefault(frozenset(column for column, _ in asked[i].where.conditions), []).append(i)
-    alike.pop(frozenset(), None)
     parts: list[tuple[set[str], list[int]]] = []
-    for columns, members in alike.items():
+    for columns, members in _by_columns(places, asked).items():
+        if not columns:
+            continue
         touching = [part for part in parts if part[0] & columns]
         parts = [part for part in parts if not part[0] & columns]
         joined = set(columns).union(*(part[0] for part in touching))

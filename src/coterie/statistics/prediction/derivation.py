@@ -16,19 +16,18 @@ from coterie.errors import ParameterError, shortened
 from coterie.schema import exact
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.calculus import Range, Tape
 from coterie.statistics.specification.equations import Expression, Op, apply, clamp, name, names_in, number
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import EVERYONE
 from coterie.statistics.specification.specification import (
     Equation,
-    Notion,
     RelativeTo,
     Route,
     Specification,
     Statistic,
     StatisticKind,
+    once,
 )
 
 Derivation = tuple[Expression, tuple[Measurement, ...]]  # a released statistic, and what is measured for it
@@ -44,6 +43,7 @@ def can_use_sums(statistic: Statistic) -> bool:
     )
 
 
+@once
 def derive(specification: Specification, statistic: Statistic, route: Route) -> Derivation:
     """The expression, which keeps the statistic in its domain, and its measurements."""
     domain = domain_of(specification, statistic)
@@ -74,8 +74,8 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
     if statistic.kind is StatisticKind.KEYS:
         return measured.keys(where, statistic.columns[0])
     if statistic.table is not None:
-        return measured.cells_of(where, statistic.table, specification.budget.notion is not Notion.PURE)
-    domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in statistic.columns)
+        return measured.cells_of(where, statistic.table, specification.budget.zcdp)
+    domains = tuple(map(specification.grid_of, statistic.columns))
     column = statistic.columns[0]
     match statistic.kind:
         case StatisticKind.SUM:
@@ -93,24 +93,20 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
 
 def _from_sums(specification: Specification, statistic: Statistic) -> Derivation:
     raw, needed = _size(specification, statistic)
-    m = statistic.at_least or 1
-    size = _at_least(raw, m)
+    size = _at_least(raw, statistic.at_least or 1)
     if statistic.kind is StatisticKind.PROPORTION:
-        assert statistic.that is not None
-        inside = measured.count(statistic.where & statistic.that)
-        return apply(Op.DIVIDE, name(inside.name), size), (inside, *needed)
+        inside = measured.count(statistic.counted)
+        return name(inside.name) / size, (inside, *needed)
     column = statistic.columns[0]
-    domain = ValueGrid.of_attribute(specification.schema[column])
-    centre = domain.middle
-    first = measured.total(statistic.where, ((column, centre),), (domain,))
-    if statistic.kind is StatisticKind.SUM:
+    if statistic.kind in (StatisticKind.SUM, StatisticKind.MEAN):
         known = apply(Op.MAX, raw, number(0.0))
         if len(statistic.columns) == 2:
             return _centred_product(specification, statistic, known, needed)
-        shifted = apply(Op.MULTIPLY, number(centre), known)
-        return apply(Op.ADD, name(first.name), shifted), (first, *needed)
-    if statistic.kind is StatisticKind.MEAN:
-        return apply(Op.ADD, number(centre), apply(Op.DIVIDE, name(first.name), size)), (first, *needed)
+        grid = specification.grid_of(column)
+        first = measured.total(statistic.where, ((column, grid.middle),), (grid,))
+        if statistic.kind is StatisticKind.SUM:
+            return name(first.name) + number(grid.middle) * known, (first, *needed)
+        return number(grid.middle) + name(first.name) / size, (first, *needed)
     variance, measurements = _covariance(specification, statistic, (column, column))
     if statistic.kind is StatisticKind.STD:
         variance = apply(Op.SQRT, apply(Op.MAX, variance, number(0.0)))
@@ -120,36 +116,39 @@ def _from_sums(specification: Specification, statistic: Statistic) -> Derivation
 def _weighted(specification: Specification, statistic: Statistic) -> Derivation:
     """Σw(y−c)/Σw + c, or Σw over those that count / Σw. Σw is kept above what the least size can weigh."""
     weight = (statistic.weighted_by, 0.0)
-    grid = ValueGrid.of_attribute(specification.schema[statistic.weighted_by])
+    grid = specification.grid_of(statistic.weighted_by)
     every = measured.total(statistic.where, (weight,), (grid,))
     least = _smallest(specification, statistic) * specification.range_of(statistic.weighted_by).lower
     size = apply(Op.MAX, name(every.name), number(least))
     if statistic.kind is StatisticKind.PROPORTION:
         inside = measured.total(statistic.counted, (weight,), (grid,))
-        return apply(Op.DIVIDE, name(inside.name), size), (inside, every)
+        return name(inside.name) / size, (inside, every)
     column = statistic.columns[0]
-    domain = ValueGrid.of_attribute(specification.schema[column])
+    domain = specification.grid_of(column)
     product = measured.total(statistic.where, (weight, (column, domain.middle)), (grid, domain))
-    found = apply(Op.DIVIDE, name(product.name), size)
-    return apply(Op.ADD, number(domain.middle), found), (product, every)
+    return number(domain.middle) + name(product.name) / size, (product, every)
 
 
 def _covariance(specification: Specification, statistic: Statistic, columns: tuple[str, str]) -> Derivation:
     """(Σ(x−a)(y−b) − Σ(x−a)·Σ(y−b)/n) / (n − 1); the variance where both columns are the same."""
     raw, needed = _size(specification, statistic)
     m = statistic.at_least or 1
-    grids = {column: ValueGrid.of_attribute(specification.schema[column]) for column in columns}
-    terms = tuple((column, grids[column].middle) for column in sorted(columns))
-    x, y = (measured.total(statistic.where, (term,), (grids[term[0]],)) for term in terms)
-    both = measured.total(statistic.where, terms, tuple(grids[column] for column, _ in terms))
-    product = (
-        apply(Op.POWER, name(x.name), number(2.0))
-        if x == y
-        else apply(Op.MULTIPLY, name(x.name), name(y.name))
+    x, y, both = _centred(specification, statistic, *columns)
+    one, other = name(x.name), name(y.name)
+    product = apply(Op.POWER, one, number(2.0)) if x == y else one * other
+    spread = name(both.name) - product / _at_least(raw, m)
+    less_one = _at_least(raw, max(m, 2)) - number(1.0)
+    return spread / less_one, tuple(dict.fromkeys((x, y, both, *needed)))
+
+
+def _centred(specification: Specification, statistic: Statistic, *columns: str) -> list[Measurement]:
+    """Σ(x−a), Σ(y−b) and Σ(x−a)(y−b), columns in the order of their names: the same for all that is made of them."""
+    grids = [specification.grid_of(column) for column in sorted(columns)]
+    terms = tuple((column, grid.middle) for column, grid in zip(sorted(columns), grids, strict=True))
+    x, y = (
+        measured.total(statistic.where, (term,), (grid,)) for term, grid in zip(terms, grids, strict=True)
     )
-    spread = apply(Op.SUBTRACT, name(both.name), apply(Op.DIVIDE, product, _at_least(raw, m)))
-    less_one = apply(Op.SUBTRACT, _at_least(raw, max(m, 2)), number(1.0))
-    return apply(Op.DIVIDE, spread, less_one), tuple(dict.fromkeys((x, y, both, *needed)))
+    return [x, y, measured.total(statistic.where, terms, tuple(grids))]
 
 
 def _of_two_columns(specification: Specification, statistic: Statistic) -> Derivation:
@@ -175,15 +174,14 @@ def _of_two_columns(specification: Specification, statistic: Statistic) -> Deriv
 
     expression = part(StatisticKind.COVARIANCE, y, x)
     if kind is StatisticKind.CORRELATION:
-        spreads = (part(StatisticKind.VARIANCE, column) for column in (y, x))
-        expression = apply(Op.DIVIDE, expression, apply(Op.SQRT, apply(Op.MULTIPLY, *spreads)))
+        one, other = (part(StatisticKind.VARIANCE, column) for column in (y, x))
+        expression = expression / apply(Op.SQRT, one * other)
     elif kind is not StatisticKind.COVARIANCE:
-        expression = apply(Op.DIVIDE, expression, part(StatisticKind.VARIANCE, x))
+        expression = expression / part(StatisticKind.VARIANCE, x)
     if kind is StatisticKind.INTERCEPT:
         steepest = domain_of(specification, replace(statistic, kind=StatisticKind.SLOPE))
-        slope = clamp(expression, steepest.lower, steepest.upper)
-        height = apply(Op.MULTIPLY, slope, part(StatisticKind.MEAN, x))
-        expression = apply(Op.SUBTRACT, part(StatisticKind.MEAN, y), height)
+        height = clamp(expression, steepest.lower, steepest.upper) * part(StatisticKind.MEAN, x)
+        expression = part(StatisticKind.MEAN, y) - height
     return expression, tuple(found)
 
 
@@ -194,17 +192,10 @@ def _centred_product(
     needed: tuple[Measurement, ...],
 ) -> Derivation:
     """Σxy = Σ(x−a)(y−b) + bΣ(x−a) + aΣ(y−b) + abn: products of centred values are a quarter as large."""
-    x, y = sorted(statistic.columns)  # so that it is the sum that covariances use
-    domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in (x, y))
-    a, b = (domain.middle for domain in domains)
-    both = measured.total(statistic.where, ((x, a), (y, b)), domains)
-    first = measured.total(statistic.where, ((x, a),), domains[:1])
-    second = measured.total(statistic.where, ((y, b),), domains[1:])
-    terms = [(b, name(first.name)), (a, name(second.name)), (a * b, size)]
-    found = name(both.name)
-    for factor, term in terms:
-        found = apply(Op.ADD, found, apply(Op.MULTIPLY, number(factor), term))
-    return found, tuple(dict.fromkeys((both, first, second, *needed)))
+    first, second, both = _centred(specification, statistic, *statistic.columns)
+    (_, a), (_, b) = both.terms
+    found = name(both.name) + number(b) * name(first.name) + number(a) * name(second.name)
+    return found + number(a * b) * size, tuple(dict.fromkeys((both, first, second, *needed)))
 
 
 def _size(specification: Specification, statistic: Statistic) -> Derivation:
@@ -225,6 +216,7 @@ def _smallest(specification: Specification, statistic: Statistic) -> int:
     return public or statistic.at_least or 1
 
 
+@once
 def domain_of(specification: Specification, statistic: Statistic) -> Range:
     """Where the statistic can lie at all: released values are kept in it, which costs nothing."""
     most = math.inf if specification.size is None else float(specification.size)

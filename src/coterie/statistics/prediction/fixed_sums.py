@@ -22,7 +22,7 @@ _MOST_EXACT = 50_000  # counts that are rounded by a program in whole numbers
 CellClasses = NDArray[np.int64]
 
 
-def connected(count: int, pairs: Iterable[tuple[int, int]]) -> CellClasses:
+def connected(count: int, pairs: Iterable[tuple[int, int]] | NDArray[np.int64]) -> CellClasses:
     """Of so many things the number of the part that each hangs together with, parts in the order of their first members."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

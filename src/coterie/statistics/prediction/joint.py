@@ -20,7 +20,8 @@ from coterie.schema.arrays import Floats
 from coterie.schema.exact import float_up
 from coterie.statistics.prediction.measurement import Kind, Measurement, SensitivityBound
 from coterie.statistics.prediction.noise_model import SEED, Family, from_uniform
-from coterie.statistics.specification.filters import EVERYONE, Cells, Filter
+from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.filters import EVERYONE, Filter
 from coterie.statistics.specification.specification import Neighbours
 
 MOST_PAIRS = 1024  # cells whose moves are tried pair by pair; beyond, a move counts as leaving and entering

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Flags, Floats
 from coterie.statistics.prediction.fixed_sums import (
     CellClasses,
     FixedSums,
@@ -25,7 +25,8 @@ from coterie.statistics.prediction.fixed_sums import (
     sums_of,
     within,
 )
-from coterie.statistics.specification.filters import Cells, atoms
+from coterie.statistics.specification.cells import Axis, Cells, representatives
+from coterie.statistics.specification.large_table import ListedAxis
 
 _ROUNDS = 40  # of fitting tables in a circle until all agree
 _MOST_TOGETHER = 10_000  # cells of tables that one program makes agree
@@ -66,8 +67,8 @@ def margin_over(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedM
     along = {place: np.zeros(len(cells), dtype=np.int64) for place, cells in tables.items()}
     for column in sorted(columns):
         classes = _classes(column, tables)
-        size = 1 + max(int(found.max(initial=0)) for found in classes.values())
-        for place, found in classes.items():
+        size = 1 + max(int(found.max(initial=0)) for found in classes)
+        for place, found in zip(tables, classes, strict=True):
             along[place] = along[place] * size + found
     used = np.unique(np.concatenate(list(along.values())))
     return SharedMargin(
@@ -75,37 +76,32 @@ def margin_over(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedM
     )
 
 
-def _classes(column: str, tables: Mapping[int, Cells]) -> dict[int, CellClasses]:
+def _classes(column: str, tables: Mapping[int, Cells]) -> list[CellClasses]:
     """Of each table's cells the piece of a column, cut only where every table cuts it."""
-    axis_of = {
-        place: next(i for i, axis in enumerate(cells.axes) if axis.column == column)
-        for place, cells in tables.items()
-    }
-    atom_of = {place: cells.places()[:, axis_of[place]] for place, cells in tables.items()}
-    axes = {place: cells.axes[axis_of[place]] for place, cells in tables.items()}
-    conditions = dict.fromkeys(itertools.chain.from_iterable(axis.conditions for axis in axes.values()))
-    if all(axis.atoms == next(iter(axes.values())).atoms for axis in axes.values()) and all(
-        len(axis.conditions) == len(conditions) for axis in axes.values()
-    ):
-        return atom_of
-    numbered = {condition: place for place, condition in enumerate(conditions)}
-    here = {place: [numbered[c] for c in axis.conditions] for place, axis in axes.items()}
-    present = {place: set(np.unique(found).tolist()) for place, found in atom_of.items()}
-    starts = dict(
-        zip(axes, np.cumsum([0, *(len(axis.atoms) for axis in axes.values())]).tolist(), strict=False)
-    )
-    pairs: list[tuple[int, int]] = []
-    for accepted in atoms(list(conditions)):
-        pieces = [
-            (place, axis.place.get(tuple(accepted[i] for i in here[place]), -1))
-            for place, axis in axes.items()
-        ]
-        if all(atom in present[place] for place, atom in pieces):
-            pairs += itertools.pairwise(starts[place] + atom for place, atom in pieces)
-    part = connected(sum(len(axis.atoms) for axis in axes.values()), pairs)
-    found = {place: part[starts[place] + atom] for place, atom in atom_of.items()}
-    used = np.unique(np.concatenate(list(found.values())))
-    return {place: np.searchsorted(used, parts) for place, parts in found.items()}
+    axes = [cells.axes[cells.axis_of[column]] for cells in tables.values()]
+    atom_of = [cells.places()[:, cells.axis_of[column]] for cells in tables.values()]
+    present = [np.isin(np.arange(len(axis)), found) for axis, found in zip(axes, atom_of, strict=True)]
+    parts = common_pieces(axes, present)
+    return [part[found] for part, found in zip(parts, atom_of, strict=True)]
+
+
+def common_pieces(
+    axes: Sequence[Axis | ListedAxis], present: Sequence[Flags] | None = None
+) -> list[CellClasses]:
+    """Of each atom of a column that several tables cut, the piece that all cut alike; numbered as the first one has them.
+
+    `present`: of each axis the atoms in which there may be records.
+    """
+    conditions = list(dict.fromkeys(itertools.chain.from_iterable(axis.conditions for axis in axes)))
+    points = representatives(conditions, axes[0].possible)
+    places = np.stack([axis.places(points) for axis in axes])
+    met = (places >= 0).all(axis=0)
+    for seen, at in zip(present or (), places, strict=False):
+        met &= seen[at]
+    starts = np.cumsum([0, *map(len, axes)])
+    places = np.unique(places[:, met] + starts[:-1, None], axis=1)
+    part = connected(int(starts[-1]), np.concatenate([places[at : at + 2].T for at in range(len(axes) - 1)]))
+    return [part[start:end] for start, end in itertools.pairwise(starts.tolist())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +157,8 @@ class Links:
                 inner = [family.only(seen) for family in families]
                 held[0, seen] = rounded(nearest(one[0, seen], inner), inner)
                 found[table] = held
-                if (
-                    seen.all() and len(families) > 2
-                ):  # what no table without negative counts has, the others take over
+                # What no table without negative counts has, the others take over.
+                if seen.all() and len(families) > 2:
                     known = [(m, m.of(table, held)[0] if table in m.classes else sums) for m, sums in known]
             if known is before:
                 break

@@ -27,8 +27,6 @@ from coterie.schema.arrays import Floats
 # Planning needs only this; the noise of a release comes from the sampler. A family's `scale` is the Laplace
 # b or the Gaussian σ. Budgets are ε under pure DP and ρ under zCDP, so a scale falls as budget^(−1/power).
 
-_HALF_NORMAL = math.sqrt(2.0 / math.pi)
-
 
 class Family(StrEnum):
     # The first of each pair has steps so fine (2^32 to the sensitivity) that the continuous law predicts it.
@@ -84,15 +82,8 @@ def scale_law(family: Family, sensitivity: float) -> ScaleLaw:
 
 
 def mean_absolute(family: Family, scale: Floats) -> Floats:
-    """E|noise|: b; 1/sinh(1/b) on the integers; σ√(2/π); a short sum for the discrete Gaussian."""
-    scale = np.asarray(scale, dtype=np.float64)
-    if family is Family.DISCRETE_LAPLACE:
-        return np.asarray(1.0 / np.sinh(np.minimum(1.0 / scale, 700.0)))
-    if family is Family.GAUSSIAN:
-        return scale * _HALF_NORMAL
-    if family is Family.DISCRETE_GAUSSIAN:
-        return np.asarray(np.vectorize(_discrete_gaussian_mean, otypes=[np.float64])(scale))
-    return scale
+    """E|noise|: the overshoot on both sides."""
+    return 2.0 * upper_tail_area(family, scale, np.asarray(np.inf))
 
 
 def standard_deviation(family: Family, scale: float) -> float:
@@ -188,9 +179,8 @@ def _discrete_gaussian_weights(scale: float) -> tuple[Floats, Floats]:
 
 def _discrete_gaussian_inverse(points: Floats, scale: float) -> Floats:
     if scale > 100.0:
-        return np.asarray(
-            np.rint(scale * _normal_quantile(points))
-        )  # rounding is then below anything that is printed
+        # Rounding is then below anything that is printed.
+        return np.asarray(np.rint(scale * _normal_quantile(points)))
     steps, weights = _discrete_gaussian_weights(scale)
     support = np.concatenate([-steps[::-1], [0.0], steps])
     masses = np.concatenate([weights[::-1], [1.0 - 2.0 * weights.sum()], weights])
@@ -198,15 +188,8 @@ def _discrete_gaussian_inverse(points: Floats, scale: float) -> Floats:
     return np.asarray(support[np.minimum(place, len(support) - 1)])
 
 
-def _discrete_gaussian_mean(scale: float) -> float:
-    if scale > 100.0:
-        return scale * _HALF_NORMAL  # the difference is below double precision
-    steps, weights = _discrete_gaussian_weights(scale)
-    return float(2.0 * (steps * weights).sum())
-
-
 def _discrete_gaussian_area(scale: float, room: float) -> float:
-    if scale > 100.0:
+    if scale > 100.0:  # the difference is below double precision
         return float(upper_tail_area(Family.GAUSSIAN, np.float64(scale), np.float64(room)))  # type: ignore[arg-type]
     steps, weights = _discrete_gaussian_weights(scale)
     return float((np.minimum(steps, math.floor(min(room, 1e15) + 1e-9)) * weights).sum())

@@ -32,9 +32,7 @@ class Basis(StrEnum):
     CLOSED_FORM = "closed form"
     SOBOL = "Sobol"
     SHAPE = "declared shape"  # quantiles: tables drawn from the shape that the specification states
-    ASSUMED = (
-        "assumption"  # a shape, a size or a value that matters and that the specification does not state
-    )
+    ASSUMED = "assumption"  # a shape, a size or a value that matters, and that nobody states
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +165,7 @@ def _upto(law: RankLaw) -> Floats:
     ends = np.empty(2 * len(points))
     ends[0::2], ends[1::2] = law.shape.below(points), law.shape.upto(points)
     ends[0], ends[-1] = 0.0, 1.0
-    starts = ends[:-1][
-        law.candidates.kept
-    ]  # what lies between two neighbours of the grid counts as the lower one
+    starts = ends[:-1][law.candidates.kept]  # what lies between two neighbours counts as the lower one
     return np.append(np.maximum.accumulate(starts), 1.0)
 
 

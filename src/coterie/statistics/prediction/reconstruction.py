@@ -20,7 +20,7 @@ from coterie.statistics.prediction.fixed_sums import onto_rows, whole
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.least_counts import with_least_counts
 from coterie.statistics.prediction.linking import Links, SharedMargin, margin_over
-from coterie.statistics.specification.filters import Cells
+from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
 _FITTINGS = 100

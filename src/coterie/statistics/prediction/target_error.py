@@ -275,9 +275,8 @@ class TargetError:
         """One clamped or unclamped noise, or a sum of noises whose clamps practically never act."""
         if self.linear is None:
             return False
-        if (
-            len(self.inputs) == 1 or self.joints
-        ):  # what is reconstructed is not cut alone: the report replays it
+        # What is reconstructed is not cut alone: the report replays it.
+        if len(self.inputs) == 1 or self.joints:
             return True
         return bool((np.exp(-self._distances / used.max(axis=0)) < _NEVER).all())
 
@@ -339,9 +338,8 @@ class TargetError:
         )
         found = PredictedError(name, mean, 0.0, median, p95)
         free = factor * float(mean_absolute(quantity.family, np.asarray(scale)))
-        return (
-            found if mean > (1 - _SEEN) * free else self._labelled(found)
-        )  # only then does the value matter
+        # Only where a clamp is seen does the value matter.
+        return found if mean > (1 - _SEEN) * free else self._labelled(found)
 
     def from_draws(self, sizes: Floats) -> PredictedError:
         """Sizes of the error at all points: runs of equal length belong to one scrambled set, or to one table."""

@@ -26,17 +26,10 @@ from coterie.statistics.specification.calculus import Linear, Range, Tape, range
 from coterie.statistics.specification.equations import Expression, Op, name, names_in
 
 LEVEL = 0.95
-
-
 _MANY = 5000  # numbers that are replayed less often
 _MOST_WORK = 2e8  # of one prediction: draws × rows × cells
-_MOST_REPLAYED = (
-    2e5  # rows × cells of a table that is fitted in every draw; larger ones are not cut at zero there
-)
-_TRIED, _AGAINST = (
-    256,
-    128,
-)  # releases of the published figures that intervals are tried on, each with so many draws
+_MOST_REPLAYED = 2e5  # rows × cells of a table that is fitted in every draw; larger ones are not cut at zero
+_TRIED, _AGAINST = 256, 128  # releases of the published figures that intervals are tried on; draws of each
 _STRAIGHT = 0.05  # of its spread: how far noise may bend a figure before its interval is tried
 
 
@@ -70,21 +63,18 @@ def _replayed(design: Design, budgets: Floats, draws: int) -> tuple[Floats, list
     metric, starts = design.metric, design.starts
     singles = [i for i, m in enumerate(design.measurements) if not isinstance(m, JointMeasurement)]
     uniform = _points(len(singles), draws)
-    drawn = np.empty((draws, starts[-1]))
+    drawn = np.tile(_expected_rows(design), (draws, 1))
     truth: list[Floats] = [np.asarray(q.value) for q in metric.quantities]
-    quantity_of = {source: q for q, source in zip(range(len(truth)), metric.source_of, strict=True)}
+    quantity_of = dict(zip(metric.source_of.tolist(), range(len(truth)), strict=True))
     for place, index in enumerate(singles):
         q = quantity_of[index]
         truth[q], drawn[:, starts[index]] = metric.quantities[q].draw(
             uniform[:, place], float(budgets[index])
         )
-    for group, table in zip(design.groups, design.tables, strict=True):
-        if group.joint is not None:
-            (index,) = group.measured
-            source = metric.sources[index]
-            noise = group.joint.noise(source.family, source.law.noise_scale(float(budgets[index])), draws)
-            exact = table if group.joint.rows is None else group.joint.weights @ table
-            drawn[:, starts[index] : starts[index + 1]] = exact + noise
+    for index, (m, source) in enumerate(zip(design.measurements, metric.sources, strict=True)):
+        if isinstance(m, JointMeasurement):
+            noise = m.noise(source.family, source.law.noise_scale(float(budgets[index])), draws)
+            drawn[:, starts[index] : starts[index + 1]] += noise
     return drawn, truth
 
 

@@ -7,10 +7,9 @@ Cutting each cell at zero alone would make every total of small cells too large.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from statistics import NormalDist
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from coterie.statistics.specification.large_table import LargeTable
 _MANY = 50  # draws whose sum is as good as normal
 _SAMPLE = 400_000
 _WIDE = 1e4  # a spread beyond which whole numbers are as good as all
-_NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
+_MEAN = math.sqrt(2 / math.pi)  # E|noise| of a normal one of spread 1
 
 
 @dataclass(frozen=True)
@@ -65,26 +64,6 @@ class ReleasedTable:
     noisy: Whole
 
 
-def _reach(family: Family, scale: float, added: int) -> float:
-    """What a sum of so many draws keeps to, at the level of an interval."""
-    spread = standard_deviation(family, scale) * math.sqrt(added)
-    if family.gaussian:  # as good as one of the summed variance (Kairouz, Liu & Steinke 2021)
-        return absolute_quantile(family, spread, LEVEL)
-    if added == 1:
-        return absolute_quantile(family, scale, LEVEL)
-    if added >= _MANY or spread > _WIDE:
-        return spread * _NORMAL
-    return _laplace_reach(added, scale)
-
-
-@lru_cache(maxsize=_MANY)
-def _laplace_reach(added: int, scale: float) -> float:
-    """A discrete Laplace draw is the difference of two geometric ones, so a sum of them that of two negative binomial."""
-    ratio = math.exp(-1 / scale)
-    draws = np.random.default_rng(added).negative_binomial(added, 1 - ratio, size=(2, _SAMPLE))
-    return float(np.quantile(np.abs(draws[0] - draws[1]), LEVEL, method="inverted_cdf"))
-
-
 def released_tables(
     chosen: Plan,
     exact: Mapping[str, Any],
@@ -100,11 +79,10 @@ def released_tables(
     design, specification = chosen.design, chosen.specification
     measurements = {m.name: place for place, m in enumerate(design.measurements)}
     errors = {error.name: error.mean for error in chosen.errors}
+    asked = [(s.table, s) for s in specification.statistics if s.table is not None]
     found: dict[str, ReleasedTable] = {}
     fitted: list[tuple[LargeTable, Filter, Whole]] = []
-    for s in sorted((s for s in specification.statistics if s.table), key=lambda one: one.table.everyone):  # type: ignore[union-attr]
-        table = s.table
-        assert table is not None
+    for table, s in sorted(asked, key=lambda pair: pair[0].everyone):
         (measured,) = names_in(design.statistics[s.name])
         place = measurements[measured]
         m, source, budget = design.measurements[place], design.metric.sources[place], chosen.budgets[place]
@@ -115,7 +93,7 @@ def released_tables(
         )
         public = specification.size if s.where.everyone else None
         margins = [
-            with_counts(table, s.where, group, cells, specification.schema)
+            with_counts(table, s.where, group, cells)
             for group, cells in zip(design.groups, tables, strict=True)
             if group.counts
         ]
@@ -123,55 +101,74 @@ def released_tables(
         fixed = _distinct([margin for margin in margins if margin is not None])
         cells = nearest_counts(noisy.reshape(table.shape), table.totals, public, fixed).ravel()
         fitted.append((table, s.where, cells))
-        scale = source.law.noise_scale(float(budget))
-        reach = partial(_reach, source.family, scale)
-        spread = standard_deviation(source.family, scale)
-        drawn = _released(table, measured, cells, noisy, reach, spread, public, errors[s.name])
-        found[s.name] = _with_figures(drawn, figures if s.where.everyone else {})
-    return {s.name: found[s.name] for s in specification.statistics if s.name in found}
+        drawn = _Drawn(table, noisy, source.family, source.law.noise_scale(float(budget)))
+        made = drawn.released(measured, cells, public, errors[s.name])
+        found[s.name] = _with_figures(made, figures) if s.where.everyone and figures else made
+    return {s.name: found[s.name] for _, s in asked}
 
 
 def _distinct(margins: Sequence[FixedMargin]) -> list[FixedMargin]:
-    """Without those of which another has every column."""
+    """Without those that follow from another."""
     kept: list[FixedMargin] = []
-    for margin in sorted(margins, key=lambda one: -len(one.classes)):
-        if not any(set(margin.classes) <= set(other.classes) for other in kept):
+    for margin in sorted(margins, key=lambda one: (-len(one.classes), -one.sums.size)):
+        if not any(other.tells(margin) for other in kept):
             kept.append(margin)
     return kept
 
 
-def _released(
-    table: LargeTable,
-    measured: str,
-    cells: Whole,
-    noisy: Whole,
-    reach_of: Callable[[int], float],
-    spread: float,
-    public: int | None,
-    error: float,
-) -> ReleasedTable:
-    most = np.iinfo(np.int64).max if public is None else public
-    places = table.published
-    values = table.with_totals(cells)[places]
-    added = table.with_totals(np.ones_like(cells))[places]
-    sizes, which = np.unique(added, return_inverse=True)
-    reach = np.array([reach_of(int(size)) for size in sizes])[which]
-    spreads = spread * np.sqrt(2 / math.pi * sizes)[which]
-    # What is measured below zero is taken as if measured at zero, so that no interval is empty.
-    middle = np.clip(table.with_totals(noisy)[places], 0, most)
-    lower = np.clip(np.ceil(middle - reach), 0, most).astype(np.int64)
-    upper = np.clip(np.floor(middle + reach), 0, most).astype(np.int64)
-    everything = added == table.everyone if public is not None else np.zeros(len(added), dtype=np.bool_)
-    lower, upper = np.minimum(lower, values), np.maximum(upper, values)
-    lower, upper = np.where(everything, values, lower), np.where(everything, values, upper)
-    expected = np.where(everything, 0.0, np.where(added > 1, spreads, error))
-    return ReleasedTable(table, measured, values, lower, upper, expected, noisy)
+@dataclass(frozen=True)
+class _Drawn:
+    """A table as it was drawn: the cells, and the law of their noise."""
+
+    table: LargeTable
+    noisy: Whole
+    family: Family
+    scale: float
+
+    def released(self, measured: str, cells: Whole, public: int | None, error: float) -> ReleasedTable:
+        """The figures of the fitted cells, with intervals and the errors to expect (`error`: of one cell)."""
+        table, most = self.table, np.iinfo(np.int64).max if public is None else public
+        values = table.with_totals(cells)
+        added = table.with_totals(np.ones_like(cells))
+        sizes, which = np.unique(added, return_inverse=True)
+        reach = np.array([self._reach(size) for size in sizes.tolist()])[which]
+        # What is measured below zero is taken as if measured at zero, so that no interval is empty.
+        middle = np.clip(table.with_totals(self.noisy), 0, most)
+        lower = np.minimum(np.clip(np.ceil(middle - reach), 0, most).astype(np.int64), values)
+        upper = np.maximum(np.clip(np.floor(middle + reach), 0, most).astype(np.int64), values)
+        errors = np.array([error if size == 1 else self._spread(size) * _MEAN for size in sizes.tolist()])[
+            which
+        ]
+        if public is not None:
+            known = added == table.everyone
+            lower[known], upper[known], errors[known] = values[known], values[known], 0.0
+        return ReleasedTable(table, measured, values, lower, upper, errors, self.noisy)
+
+    def _spread(self, added: int) -> float:
+        return standard_deviation(self.family, self.scale) * math.sqrt(added)
+
+    def _reach(self, added: int) -> float:
+        """What a sum of so many draws keeps to, at the level of an interval."""
+        spread = self._spread(added)
+        if self.family.gaussian:  # as good as one of the summed variance (Kairouz, Liu & Steinke 2021)
+            return absolute_quantile(self.family, spread, LEVEL)
+        if added == 1:
+            return absolute_quantile(self.family, self.scale, LEVEL)
+        if added >= _MANY or spread > _WIDE:
+            return absolute_quantile(Family.GAUSSIAN, spread, LEVEL)
+        return _laplace_reach(added, self.scale)
+
+
+@lru_cache(maxsize=_MANY)
+def _laplace_reach(added: int, scale: float) -> float:
+    """A discrete Laplace draw is the difference of two geometric ones, so a sum of them that of two negative binomial."""
+    ratio = math.exp(-1 / scale)
+    draws = np.random.default_rng(added).negative_binomial(added, 1 - ratio, size=(2, _SAMPLE))
+    return float(np.quantile(np.abs(draws[0] - draws[1]), LEVEL, method="inverted_cdf"))
 
 
 def _with_figures(made: ReleasedTable, figures: Mapping[Filter, ReleasedValue]) -> ReleasedTable:
     """A figure that is published by itself, too, has the interval that it has there."""
-    if not figures:
-        return made
     known = list(figures.values())
     lower, upper, errors = made.lower.copy(), made.upper.copy(), made.errors.copy()
     for place, which in of_counts(made.table, {chosen: i for i, chosen in enumerate(figures)}):

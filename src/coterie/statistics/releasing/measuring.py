@@ -41,7 +41,6 @@ from coterie.statistics.releasing.records import (
 )
 from coterie.statistics.specification.asked_values import asked_values
 from coterie.statistics.specification.filters import Filter, Value
-from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Neighbours, Specification
 from coterie.table.units import KEY_WORDS, bounded_units
 
@@ -87,10 +86,9 @@ def read_people(
     filters += [f for m in measurements for f in (m.where, m.where & (m.indicator or Filter()))]
     filters = list(dict.fromkeys([Filter(), *filters]))
     asked: dict[str, set[Value]] = {}
-    tables = [value.where for s in specification.statistics if s.table for value in every_condition(s.table)]
-    for chosen in (*filters, *tables):
-        for column, condition in chosen.conditions:
-            asked.setdefault(column, set()).update(asked_values(condition))
+    of_measurements = itertools.chain.from_iterable(chosen.conditions for chosen in filters)
+    for column, condition in itertools.chain(of_measurements, specification.conditions):
+        asked.setdefault(column, set()).update(asked_values(condition))
     keyed, unit = specification.keyed, set() if schema.unit is None else {schema.unit.column}
     found = records.read(schema, numeric | set(asked) | keyed | unit)
     if unit:

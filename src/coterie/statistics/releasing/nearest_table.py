@@ -8,7 +8,6 @@ common with this one is fixed beforehand, and met exactly.
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +15,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Attribute, AttributeType, Schema
-from coterie.statistics.prediction.fixed_sums import FixedSums, connected, nearest, rounded, sums_of
+from coterie.statistics.prediction.fixed_sums import FixedSums, nearest, rounded, sums_of
+from coterie.statistics.prediction.linking import common_pieces
 from coterie.statistics.prediction.reconstruction import Group
-from coterie.statistics.specification.asked_values import only_labels
-from coterie.statistics.specification.filters import Axis, Between, Condition, Filter, OneOf, cuts_of
-from coterie.statistics.specification.large_table import LargeTable
+from coterie.statistics.specification.cells import Axis
+from coterie.statistics.specification.filters import Filter
+from coterie.statistics.specification.large_table import LargeTable, ListedAxis
 
 Axes = tuple[int, ...]
 Levels = tuple[int, ...]  # along each axis: 0 is all of it, the last every value
@@ -38,7 +36,7 @@ class FixedMargin:
     Where a total is not known, it is ∞.
     """
 
-    classes: Mapping[int, NDArray[np.int64]]
+    classes: Mapping[int, Whole]
     sums: Floats
 
     def over(self, axes: Iterable[int]) -> FixedMargin:
@@ -46,6 +44,21 @@ class FixedMargin:
         kept = [axis for axis in self.classes if axis in set(axes)]
         others = tuple(i for i, axis in enumerate(self.classes) if axis not in kept)
         return FixedMargin({axis: self.classes[axis] for axis in kept}, self.sums.sum(axis=others))
+
+    def tells(self, other: FixedMargin) -> bool:
+        """Whether it has every column of the other, and cuts each wherever the other does."""
+        if not other.classes.keys() <= self.classes.keys() or np.isinf(self.sums).any():
+            return False
+        pairs = ((self.classes[axis], classes) for axis, classes in other.classes.items())
+        return all(len(np.unique(mine * len(mine) + theirs)) == 1 + mine.max() for mine, theirs in pairs)
+
+    def within(self, firsts: Sequence[Whole]) -> FixedSums:
+        """As sums over a product of parts, of each of which one value is given."""
+        along = [
+            self.classes[axis][first] if axis in self.classes else np.zeros_like(first)
+            for axis, first in enumerate(firsts)
+        ]
+        return _fixed(along, self.sums)
 
 
 def nearest_counts(
@@ -61,11 +74,24 @@ class _Fitting:
     fixed: tuple[FixedMargin, ...]
 
     @cached_property
-    def orders(self) -> list[NDArray[np.int64]]:
-        """Along each axis its values, those of one class side by side."""
-        return [np.argsort(self._cut(axis), kind="stable") for axis in range(self.noisy.ndim)]
+    def levels(self) -> list[list[Whole]]:
+        """Along each axis ever finer parts, as the part of each value: all, the classes, blocks of them, every value."""
+        found = []
+        for axis, size in enumerate(self.noisy.shape):
+            classes = self._classes(axis)
+            order = np.argsort(classes, kind="stable")
+            within = np.empty(size, dtype=np.int64)
+            within[order] = np.arange(size) - np.searchsorted(classes[order], classes[order])
+            parts = [np.arange(size)]
+            side, longest = _BLOCK, size
+            while longest > 2 * _BLOCK:
+                parts.insert(0, np.unique(classes * size + within // side, return_inverse=True)[1])
+                side, longest = side * _BLOCK, math.ceil(longest / _BLOCK)
+            steps = [np.zeros(size, dtype=np.int64), classes, *parts]
+            found.append([b for a, b in itertools.pairwise([steps[0] - 1, *steps]) if b.max() > a.max()])
+        return found
 
-    def _cut(self, axis: int) -> NDArray[np.int64]:
+    def _classes(self, axis: int) -> Whole:
         """The pieces into which what is fixed cuts an axis."""
         found = np.zeros(self.noisy.shape[axis], dtype=np.int64)
         for margin in self.fixed:
@@ -74,93 +100,50 @@ class _Fitting:
                 found = np.unique(found * (int(one.max()) + 1) + one, return_inverse=True)[1]
         return found
 
-    @cached_property
-    def levels(self) -> list[list[NDArray[np.int64]]]:
-        """Along each axis where its parts begin: all, the classes, blocks of them, every value."""
-        found = []
-        for axis, size in enumerate(self.noisy.shape):
-            classes = self._cut(axis)[self.orders[axis]]
-            edges = np.flatnonzero(np.diff(classes, prepend=-1))
-            parts = [np.arange(size)]
-            side, longest = _BLOCK, size
-            while longest > 2 * _BLOCK:
-                within = np.arange(size) - np.repeat(edges, np.diff(np.append(edges, size)))
-                parts.insert(0, np.flatnonzero(within % side == 0))
-                side, longest = side * _BLOCK, math.ceil(longest / _BLOCK)
-            steps = [np.zeros(1, dtype=np.int64), edges, *parts]
-            found.append([a for i, a in enumerate(steps) if i == 0 or len(a) > len(steps[i - 1])])
-        return found
-
     @property
     def finest(self) -> Levels:
         return tuple(len(levels) - 1 for levels in self.levels)
 
-    @cached_property
-    def cube(self) -> Floats:
-        return np.asarray(self.noisy[np.ix_(*self.orders)], dtype=np.float64)
-
     def counts(self, totals: Iterable[Axes], whole: int | None) -> Whole:
         done: dict[Levels, Floats] = {}
         for levels in self._margins(totals):
-            summed = self.cube
-            for axis, level in enumerate(levels):
-                if level < self.finest[axis]:
-                    summed = np.add.reduceat(summed, self.levels[axis][level], axis=axis)
-            if not any(levels):
+            if any(levels):
+                parts = [self.levels[axis][level] for axis, level in enumerate(levels)]
+                sizes = [int(part.max()) + 1 for part in parts]
+                index = np.ravel_multi_index(np.ix_(*parts), sizes).ravel()
+                summed = np.bincount(index, self.noisy.ravel(), math.prod(sizes)).astype(np.float64)
+                done[levels] = nearest(summed, self._families(levels, done))
+            else:
                 sums = (float(margin.sums.sum()) for margin in self.fixed)
                 known = next((total for total in sums if math.isfinite(total)), whole)
-                done[levels] = np.full(
-                    summed.shape, max(float(summed.sum()), 0.0) if known is None else known
-                )
-                continue
-            families = self._families(levels, summed.shape, done)
-            done[levels] = nearest(summed.ravel(), families).reshape(summed.shape)
-        cells = done[self.finest]
-        back = np.empty(self.noisy.shape, dtype=np.int64)
-        back[np.ix_(*self.orders)] = self._whole(cells)
-        return back
+                total = max(float(self.noisy.sum()), 0.0) if known is None else known
+                done[levels] = np.full(1, total, dtype=np.float64)
+        return self._whole(done[self.finest]).reshape(self.noisy.shape)
 
-    def _families(
-        self, levels: Levels, shape: tuple[int, ...], done: Mapping[Levels, Floats]
-    ) -> list[FixedSums]:
+    def _families(self, levels: Levels, done: Mapping[Levels, Floats]) -> list[FixedSums]:
         """What is fitted already, where no finer total of it is; and what was fixed beforehand."""
-        below = [
-            one for one in done if one != levels and all(a <= b for a, b in zip(one, levels, strict=True))
-        ]
-        largest = [
-            one
-            for one in below
-            if not any(o != one and all(a <= b for a, b in zip(one, o, strict=True)) for o in below)
-        ]
+        below = [one for one in done if _coarser(one, levels)]
+        largest = [one for one in below if not any(_coarser(one, other) for other in below)]
+        firsts = self._firsts(levels)
         found = []
         for one in largest:
             along = [
-                np.searchsorted(self.levels[axis][coarse], self.levels[axis][fine], "right") - 1
-                for axis, (coarse, fine) in enumerate(zip(one, levels, strict=True))
+                self.levels[axis][level][first]
+                for axis, (level, first) in enumerate(zip(one, firsts, strict=True))
             ]
-            sums = done[one]
-            index = np.ravel_multi_index(np.ix_(*along), sums.shape)
-            found.append(FixedSums(np.broadcast_to(index, shape).ravel(), sums.ravel()))
+            found.append(_fixed(along, done[one]))
         seen = [axis for axis, level in enumerate(levels) if level]
         for margin in self.fixed:
             part = margin.over(seen)
             told = any(one[axis] for one in largest for axis in part.classes)
             if len(part.classes) > 1 or (part.classes and not told):  # over one column classes are totals
-                found.append(self._known(part, levels, shape))
+                found.append(part.within(firsts))
         return found
 
-    def _known(self, margin: FixedMargin, levels: Levels, shape: tuple[int, ...]) -> FixedSums:
-        along = [np.zeros(size, dtype=np.int64) for size in shape]
-        times = 1
-        for axis, size in zip(reversed(list(margin.classes)), reversed(margin.sums.shape), strict=True):
-            first = self.orders[axis][self.levels[axis][levels[axis]]]
-            along[axis] = margin.classes[axis][first] * times
-            times *= size
-        index = sum(np.ix_(*along))
-        sums = margin.sums.ravel()
-        return FixedSums(
-            np.broadcast_to(index, shape).ravel(), sums, None if np.isfinite(sums).all() else np.isinf(sums)
-        )
+    def _firsts(self, levels: Levels) -> list[Whole]:
+        """Along each axis one value of each part."""
+        parts = (self.levels[axis][level] for axis, level in enumerate(levels))
+        return [np.unique(part, return_index=True)[1] for part in parts]
 
     def _margins(self, totals: Iterable[Axes]) -> list[Levels]:
         """The totals that are fitted, coarser ones first: of every column, those asked for, what these have in common."""
@@ -177,174 +160,81 @@ class _Fitting:
 
     def _whole(self, cells: Floats) -> Whole:
         """Rounded along the order of cells, within what is fixed: sums over neighbouring cells are off by less than one."""
-        shape = cells.shape
-        families = [self._known(margin, self.finest, shape) for margin in self.fixed if margin.classes]
+        families = [margin.within(self._firsts(self.finest)) for margin in self.fixed if margin.classes]
         if not families:
-            return rounded(cells.ravel(), []).reshape(shape).astype(np.int64)
+            return rounded(cells, []).astype(np.int64)
         index = families[0].classes
         for family in families[1:]:
             index = index * len(family.sums) + family.classes
         used, first, index = np.unique(index, return_index=True, return_inverse=True)
         coarse = [replace(family, classes=family.classes[first]) for family in families]
-        sums = np.asarray(np.bincount(index, weights=cells.ravel(), minlength=len(used)), dtype=np.float64)
+        sums = np.asarray(np.bincount(index, weights=cells, minlength=len(used)), dtype=np.float64)
         together = FixedSums(index, rounded(nearest(sums, coarse), coarse))
-        return rounded(cells.ravel(), [together]).reshape(shape).astype(np.int64)
+        return rounded(cells, [together]).astype(np.int64)
+
+
+def _coarser(one: Levels, other: Levels) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _fixed(along: Sequence[Whole], sums: Floats) -> FixedSums:
+    """Sums over a product of classes, given along each axis; ∞ where one is not known."""
+    sizes = [int(one.max()) + 1 for one in along]
+    classes = np.ravel_multi_index(np.ix_(*along), sizes).ravel()
+    flat = sums.ravel()
+    return FixedSums(classes, flat, None if np.isfinite(flat).all() else np.isinf(flat))
 
 
 # What a large table has in common with the other counts of a release: sums that are fixed before its cells are fitted.
 
-_MOST_LISTED = 100_000  # whole numbers of a domain that are gone through one by one
 
-
-def with_counts(
-    table: LargeTable, where: Filter, group: Group, counts: Floats, schema: Schema
-) -> FixedMargin | None:
+def with_counts(table: LargeTable, where: Filter, group: Group, counts: Floats) -> FixedMargin | None:
     """The margin that published counts of the cells of a group fix (∞ in `counts`: nobody knows it).
 
     None where the group does not know which records the table is about.
     """
-    axes = {axis.column: axis for axis in group.cells.axes}
+    cells = group.cells
     for column, condition in where.conditions:
-        if column not in axes or condition not in axes[column].conditions:
+        if column not in cells.axis_of or condition not in cells.axes[cells.axis_of[column]].conditions:
             return None
-    held = group.cells.holds(where)
-    places, counts = group.cells.places()[held], counts[held]
-    shared = [column for column in table.columns if column in axes]
-    classes: dict[int, NDArray[np.int64]] = {}
-    index, sizes = np.zeros(len(counts), dtype=np.int64), []
-    for column in shared:
-        place = table.columns.index(column)
-        along = places[:, [axis.column for axis in group.cells.axes].index(column)]
-        of_values, of_atoms = _classes(table, place, axes[column], schema[column], schema)
-        size = int(of_values.max()) + 1
-        classes[place] = of_values
-        index = index * size + of_atoms[along]
-        sizes.append(size)
-    # An atom that no value of the table meets holds nobody, unless values are refused that are there.
-    met = index >= 0
-    sums = sums_of(counts[met][None, :], index[met], math.prod(sizes))[0] if len(counts) else np.zeros(1)
-    return FixedMargin(classes, sums.reshape(sizes))
+    held = cells.holds(where)
+    return _margin(table, cells.axes, cells.places()[held].T, counts[held])
 
 
-def with_table(table: LargeTable, other: LargeTable, cells: Whole) -> FixedMargin | None:
-    """The margin that a table which is fitted already fixes: over the columns that both cut alike."""
-    alike = [
-        (place, other.columns.index(column))
-        for place, column in enumerate(table.columns)
-        if column in other.columns
-        and _conditions(table, place) == _conditions(other, other.columns.index(column))
-        and table.rest[place] == other.rest[other.columns.index(column)]
-    ]
-    alike.sort(key=lambda pair: pair[1])
-    kept = [theirs for _, theirs in alike]
+def with_table(table: LargeTable, other: LargeTable, cells: Whole) -> FixedMargin:
+    """The margin that a table which is fitted already fixes."""
     cube = cells.reshape(other.shape)
-    sums = cube.sum(axis=tuple(axis for axis in range(cube.ndim) if axis not in kept), dtype=np.float64)
-    return FixedMargin({mine: np.arange(table.shape[mine]) for mine, _ in alike}, np.asarray(sums))
+    apart = tuple(place for place, axis in enumerate(other.axes) if axis.column not in table.columns)
+    sums = np.asarray(cube.sum(axis=apart), dtype=np.float64)
+    shared = [axis for place, axis in enumerate(other.axes) if place not in apart]
+    return _margin(table, shared, np.indices(sums.shape).reshape(len(shared), sums.size), sums.ravel())
 
 
-def _conditions(table: LargeTable, place: int) -> list[Condition]:
-    return [value.where.conditions[0][1] for value in table.axes[place]]
-
-
-def _classes(
-    table: LargeTable, place: int, axis: Axis, attribute: Attribute, schema: Schema
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each value of the table, and of each atom of the axis, the piece that both cut alike (−1: no value meets it)."""
-    met = list(_atoms_met(table, place, axis, attribute, schema))
-    part = connected(len(axis.atoms), ((atoms[0], atom) for atoms in met for atom in atoms[1:])).tolist()
-    numbers: dict[int, int] = {}
-    of_values = np.array([numbers.setdefault(part[atoms[0]], len(numbers)) for atoms in met], dtype=np.int64)
-    of_atoms = np.array([numbers.get(part[atom], -1) for atom in range(len(axis.atoms))], dtype=np.int64)
-    return of_values, of_atoms
-
-
-def _atoms_met(
-    table: LargeTable, place: int, axis: Axis, attribute: Attribute, schema: Schema
-) -> Iterator[list[int]]:
-    """Of each value of the table, and of the place for all others, the atoms that its records may lie in."""
-    whole = attribute.type is AttributeType.INTEGER
-    cuts = cuts_of(axis.conditions)
-
-    def atoms_of(points: Sequence[tuple[str | None, float | None]]) -> list[int]:
-        found = (axis.place.get(tuple(c.accepts(*point) for c in axis.conditions)) for point in points)
-        return list(dict.fromkeys(atom for atom in found if atom is not None)) or [0]
-
-    for condition in _conditions(table, place):
-        if isinstance(condition, OneOf):
-            (value,) = condition.values
-            yield atoms_of([(value, None) if isinstance(value, str) else (None, value)])
-        else:
-            inside = cuts[
-                bisect.bisect_left(cuts, condition.start) : bisect.bisect_left(cuts, condition.below)
-            ]
-            yield atoms_of([(None, point) for point in _points(condition, inside, whole=whole)])
-    if table.rest[place]:
-        covered = _covered(table, place, axis, attribute, schema)
-        yield [atom for atom in range(len(axis.atoms)) if atom not in covered] or [0]
-
-
-def _points(piece: Between, cuts: Sequence[float], *, whole: bool) -> list[float]:
-    """Numbers of a range, at least one of each side of every cut."""
-    if whole:
-        first, last = math.ceil(piece.start), math.ceil(piece.below) - 1
-        near = {first, last} | {math.floor(c) + step for c in cuts for step in (-1, 0, 1)}
-        return [float(point) for point in near if first <= point <= last] or [piece.start]
-    ends = [piece.start, *cuts, math.nextafter(piece.below, -math.inf)]
-    return [*ends, *(a / 2 + b / 2 for a, b in itertools.pairwise(ends))]
-
-
-def _covered(table: LargeTable, place: int, axis: Axis, attribute: Attribute, schema: Schema) -> set[int]:
-    """Atoms of which every value is one of the table's: no record of theirs is elsewhere."""
-    conditions = _conditions(table, place)
-    listed = {value for c in conditions if isinstance(c, OneOf) for value in c.values}
-    left: dict[int, bool] = {}
-    if any(isinstance(c, Between) for c in axis.conditions):
-        domain = attribute.domain
-        if attribute.type is not AttributeType.INTEGER or domain is None or attribute.gaps:
-            return set()
-        if domain.upper - domain.lower > _MOST_LISTED or not attribute.is_protected:
-            return set()
-        points = [float(n) for n in range(math.ceil(domain.lower), math.floor(domain.upper) + 1)]
-        ranges = [c for c in conditions if isinstance(c, Between)]
-        starts = [c.start for c in ranges]
-        for point in points:
-            before = bisect.bisect_right(starts, point) - 1
-            inside = point in listed or (before >= 0 and ranges[before].accepts(None, point))
-            atom = axis.place.get(tuple(c.accepts(None, point) for c in axis.conditions), -1)
-            left[atom] = left.get(atom, False) or not inside
-        return {atom for atom, open_ in left.items() if not open_ and any(axis.atoms[max(atom, 0)])}
-    named = {value for c in axis.conditions if isinstance(c, OneOf) for value in c.values}
-    others = only_labels(attribute, schema) or frozenset()
-    ranges = [c for c in conditions if isinstance(c, Between)]
-    for value in named | others:
-        text, number = (value, None) if isinstance(value, str) else (None, value)
-        inside = value in listed or any(one.accepts(text, number) for one in ranges)
-        accepted = tuple(c.accepts(text, number) for c in axis.conditions)
-        if any(accepted):
-            atom = axis.place.get(accepted, -1)
-            left[atom] = left.get(atom, False) or not inside
-    return {atom for atom, open_ in left.items() if not open_}
+def _margin(
+    table: LargeTable, axes: Sequence[Axis | ListedAxis], places: Whole, counts: Floats
+) -> FixedMargin:
+    """Counts of cells, of which `places` has the atom along each axis, added up over the pieces that both cut alike."""
+    at = {axis.column: place for place, axis in enumerate(axes)}
+    classes: dict[int, Whole] = {}
+    index, sizes = np.zeros(len(counts), dtype=np.int64), []
+    met = np.ones(len(counts), dtype=np.bool_)  # a piece that no value of the table meets holds nobody
+    for place, axis in enumerate(table.axes):
+        if axis.column in at:
+            classes[place], pieces = common_pieces([axis, axes[at[axis.column]]])
+            sizes.append(1 + int(classes[place].max()))
+            along = pieces[places[at[axis.column]]]
+            met &= along < sizes[-1]
+            index = index * sizes[-1] + along
+    sums = sums_of(counts[met][None, :], index[met], math.prod(sizes))
+    return FixedMargin(classes, sums.reshape(sizes))
 
 
 def of_counts(table: LargeTable, counts: Mapping[Filter, int]) -> Iterator[tuple[int, int]]:
     """Published figures that are counts by themselves, too: their place among the published ones, and which count."""
-    alongs = [table.along(axis) for axis in range(len(table.axes))]
-    at = [
-        {
-            value.where.conditions[0][1] if value.where.conditions else None: place
-            for place, value in enumerate(along)
-        }
-        for along in alongs
-    ]
-    where = {int(flat): number for number, flat in enumerate(table.published.tolist())}
-    sides = [len(along) for along in alongs]
+    at = [{value.where.conditions: place for place, value in enumerate(axis.along)} for axis in table.axes]
     for chosen, which in counts.items():
-        conditions = dict(chosen.conditions)
-        if len(conditions) == len(chosen.conditions) and set(conditions) <= set(table.columns):
-            places = [
-                held.get(conditions.get(column), -1) for column, held in zip(table.columns, at, strict=True)
-            ]
-            if min(places) >= 0:
-                number = where.get(int(np.ravel_multi_index(places, sides)))
-                if number is not None:
-                    yield number, which
+        asked = [tuple(c for c in chosen.conditions if c[0] == column) for column in table.columns]
+        if sum(map(len, asked)) == len(chosen.conditions):
+            places = [held.get(conditions, -1) for held, conditions in zip(at, asked, strict=True)]
+            same = [along == place for along, place in zip(table.places, places, strict=True)]
+            yield from ((number, which) for number in np.flatnonzero(np.all(same, axis=0)).tolist())

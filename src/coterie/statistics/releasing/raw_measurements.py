@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.noise_model import Family, standard_deviation
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
+from coterie.statistics.specification.cells import Axis, Points
 from coterie.statistics.specification.equations import names_in
-from coterie.statistics.specification.filters import Axis, Between, Condition, OneOf, filter_text
+from coterie.statistics.specification.filters import Between, Condition, OneOf, filter_text
 
 OTHER = "(other)"
 _MOST_TERMS = 4  # that a row is described by; `weights` has all of them
@@ -60,8 +61,8 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
             (drawn_cells,) = (t.noisy for t in made.tables.values() if t.measured == m.name)
             entry["columns"] = list(m.table.columns)
             entry["along"] = [
-                [*(value.text for value in axis), *([OTHER] if rest else [])]
-                for axis, rest in zip(m.table.axes, m.table.rest, strict=True)
+                [*(value.text for value in axis.values), *([OTHER] if axis.rest else [])]
+                for axis in m.table.axes
             ]
             entry["values"] = [whole_if_whole(value) for value in drawn_cells.tolist()]
         else:
@@ -144,34 +145,25 @@ def _box(places: NDArray[np.int64], held: list[int]) -> list[list[int]] | None:
 
 def atom_labels(axis: Axis) -> list[str]:
     """The pieces of a column that no condition cuts: the values and ranges that each is made of."""
-    values = {
-        v: i for i, v in enumerate({v: 0 for c in axis.conditions if isinstance(c, OneOf) for v in c.values})
-    }
+    values = list(dict.fromkeys(v for c in axis.conditions if isinstance(c, OneOf) for v in c.values))
     ends = sorted({e for c in axis.conditions if isinstance(c, Between) for e in (c.start, c.below)})
     ranges = [Between(a, b) for a, b in itertools.pairwise(ends)]
-    points = np.array(
-        [math.nan if isinstance(v, str) else v for v in values] + [_inside(r, values) for r in ranges]
+    numbers = [math.nan if isinstance(v, str) else v for v in values]
+    points = Points(
+        [*values, *([None] * len(ranges))], np.array(numbers + [_inside(r, values) for r in ranges])
     )
-    accepted = np.zeros((len(points), len(axis.conditions)), dtype=np.bool_)
-    for place, condition in enumerate(axis.conditions):
-        if isinstance(condition, Between):
-            accepted[:, place] = (condition.start <= points) & (points < condition.below)
-        else:
-            accepted[[values[value] for value in condition.values], place] = True
-    found: dict[bytes, list[str]] = {}
-    single: list[Condition] = [OneOf((value,)) for value in values]
-    for row, piece in zip(accepted, [*single, *ranges], strict=True):
-        found.setdefault(row.tobytes(), []).append(condition_text(piece))
+    pieces: list[Condition] = [*(OneOf((value,)) for value in values), *ranges]
+    found: dict[tuple[bool, ...], list[str]] = {}
+    for accepted, piece in zip(points.patterns(axis.conditions), pieces, strict=True):
+        found.setdefault(accepted, []).append(condition_text(piece))
     labels = []
     for atom in axis.atoms:
-        held = np.array(atom, dtype=np.bool_)
-        pieces = found.get(held.tobytes())
-        both = () if pieces else (condition_text(axis.conditions[place]) for place in np.flatnonzero(held))
-        labels.append((" or ".join(pieces) if pieces else " and ".join(both)) if held.any() else OTHER)
+        both = map(condition_text, itertools.compress(axis.conditions, atom))
+        labels.append((" or ".join(found.get(atom, ())) or " and ".join(both)) if any(atom) else OTHER)
     return labels
 
 
-def _inside(piece: Between, values: Mapping[str | float, int]) -> float:
+def _inside(piece: Between, values: Collection[str | float]) -> float:
     """A number of the range that no condition names."""
     low, high = max(piece.start, -1e300), min(piece.below, 1e300)
     point = low / 2 + high / 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +31,12 @@ from coterie.statistics.specification.asked_values import (
     is_labelled,
     resolved,
 )
-from coterie.statistics.specification.filters import Cells, Condition, Filter, Value, around, cuts_of
+from coterie.statistics.specification.cells import Cells, Points, around, cuts_of
+from coterie.statistics.specification.filters import Condition, Filter, Value
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.database import connected, fetch
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
@@ -61,9 +63,7 @@ class People:
 
     columns: dict[str, Typed]
     records: int
-    keys: dict[str, LabelCodes] = field(
-        default_factory=dict
-    )  # columns of which values are told apart, all of them
+    keys: dict[str, LabelCodes] = field(default_factory=dict)  # columns of which all values are told apart
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         column = self.columns[name]
@@ -184,13 +184,21 @@ def _keys(stored: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Labe
         present, place = np.unique(grid.places(np.where(absent, grid.lower, numbers)), return_inverse=True)
         texts = tuple(number_text(float((grid.low + int(at)) * grid.step)) for at in present)
         return LabelCodes(np.where(absent, -1, place).astype(np.int32), texts, absent)
-    texts_found, places = cells.distinct(stored, attribute)
-    spelled = {text: canonical_number(text) for text in texts_found if text is not None}
-    labels = tuple(sorted(set(spelled.values())))
-    known = {label: code for code, label in enumerate(labels)}
-    coded = [-1 if text is None else known[spelled[text]] for text in texts_found]
-    codes = np.array([*coded, -1], dtype=np.int32)[places]  # the last entry is for place -1
-    return LabelCodes(codes, labels, codes < 0)
+    return _coded(stored, attribute, None)
+
+
+def _coded(stored: pa.ChunkedArray, attribute: Attribute, told_apart: set[str] | None) -> LabelCodes:
+    """A column of which nobody declared the labels: these are told apart, or all that there are."""
+    texts, places = cells.distinct(stored, attribute)
+    spelled = [None if text is None else canonical_number(text) for text in texts]
+    labels = tuple(
+        sorted({text for text in spelled if text is not None} if told_apart is None else told_apart)
+    )
+    known: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
+    # The last entry is for place -1: a cell without any value.
+    codes = np.array([*(known.get(text, -1) for text in spelled), -1], dtype=np.int32)[places]
+    missing = np.array([*(text is None for text in texts), True])[places]
+    return LabelCodes(codes, labels, missing)
 
 
 def _typed(
@@ -202,12 +210,8 @@ def _typed(
     bounded = attribute.domain is not None
     if not bounded:
         attribute = attribute.model_copy(update={"domain": _WIDEST})
-    column = column_of(stored, attribute, schema)
+    column, absent = _imputed(stored, attribute, schema)
     assert isinstance(column, NumericColumn)
-    absent = absent_in(column)
-    if attribute.missing is Missing.IMPUTE and absent.any():
-        column, absent = filled(column, absent), np.zeros_like(absent)
-        assert isinstance(column, NumericColumn)
     values, domain = column.values, column.domain
     if bounded and (added_up or attribute.is_protected):
         outside = (values < domain.lower) | (values > domain.upper)
@@ -220,23 +224,24 @@ def _typed(
     return values, absent
 
 
+def _imputed(
+    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema
+) -> tuple[Column, NDArray[np.bool_]]:
+    column = column_of(stored, attribute, schema)
+    absent = absent_in(column)
+    if attribute.missing is Missing.IMPUTE and absent.any():
+        return filled(column, absent), np.zeros_like(absent)
+    return column, absent
+
+
 def _labels(
     stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[Value]
 ) -> tuple[LabelCodes, NDArray[np.bool_]]:
     labels = asked_labels(attribute, schema.folder)
     if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
-        texts, places = cells.distinct(stored, attribute)
-        labels = tuple(sorted({as_label(value) for value in asked}))
-        known = {label: code for code, label in enumerate(labels)}
-        # The last entry is for place -1: a cell without any value.
-        found = [-1 if text is None else known.get(canonical_number(text), -1) for text in texts]
-        codes = np.array([*found, -1], dtype=np.int32)[places]
-        absent = np.array([*(text is None for text in texts), True])[places]
-        return LabelCodes(codes, labels, absent), np.zeros_like(absent)
-    column = column_of(stored, attribute, schema)
-    absent = absent_in(column)
-    if attribute.missing is Missing.IMPUTE and absent.any():
-        column, absent = filled(column, absent), np.zeros_like(absent)
+        found = _coded(stored, attribute, {as_label(value) for value in asked})
+        return found, np.zeros_like(found.missing)
+    column, absent = _imputed(stored, attribute, schema)
     if isinstance(column, NumericColumn):  # ranks of ordered labels
         ranks = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
         return LabelCodes(ranks, labels, absent), absent
@@ -255,7 +260,6 @@ def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
 # All arithmetic is on whole numbers. `np.bincount` adds doubles, so numbers are cut into pieces so small that no sum of
 # pieces reaches 2^53: each partial sum is exact, and Python's integers put them together.
 
-Cell = tuple[str | None, float | None]
 _HALF = 27  # bits: columns on their grid have at most 54
 _MOST_CODES = 1 << 22  # codes that are counted into a table; more are sorted
 
@@ -282,7 +286,7 @@ class Kinds:
             meant = {c: resolved(c, schema[column], schema) for c in dict.fromkeys(listed)}
             codes, cells = _pieces(people.columns[column], list(meant.values()))
             for condition, meaning in meant.items():
-                accepted[column, condition] = np.array([meaning.accepts(*cell) for cell in cells])
+                accepted[column, condition] = cells.accepted(meaning)
             present, kinds = _compact(kinds * len(cells) + codes, len(cells) * _count(pieces))
             earlier, here = np.divmod(present, len(cells))
             pieces = [(name, piece[earlier]) for name, piece in pieces] + [(column, here)]
@@ -304,7 +308,7 @@ class Kinds:
             answers = np.stack([self.accepted[axis.column, c] for c in axis.conditions], axis=1)
             patterns, which = np.unique(answers, axis=0, return_inverse=True)
             atoms = np.array([axis.place[tuple(pattern)] for pattern in patterns.tolist()], dtype=np.int64)
-            number = number * len(axis.atoms) + atoms[which.ravel()]
+            number = number * len(axis) + atoms[which.ravel()]
         found = np.searchsorted(cells.possible, number)
         if not (cells.possible[np.minimum(found, len(cells) - 1)] == number).all():
             raise AssertionError("a record lies in a cell that was declared impossible")
@@ -363,24 +367,29 @@ def _compact(codes: NDArray[np.int64], limit: int) -> tuple[NDArray[np.int64], N
     return present, place[codes]
 
 
-def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.int64], list[Cell]]:
-    """The column cut into pieces in which no condition changes its answer, and a cell (text, number) of each."""
+def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.int64], Points]:
+    """The column cut into pieces in which no condition changes its answer, and a point of each."""
     if isinstance(column, LabelCodes):
-        cells: list[Cell] = [(label, label_number(label)) for label in column.labels]
-        codes = np.where(column.codes < 0, len(cells), column.codes).astype(np.int64)
-        return np.where(column.missing, len(cells) + 1, codes), [*cells, (None, None), (MISSING, None)]
+        return label_points(column)
     cuts = cuts_of(conditions)
-    first, *others = around(cuts)
-    cells = [(None, first)]
-    for cut, after in zip(cuts, others, strict=True):
-        cells += [(None, cut), (None, after)]
-    bounds = np.array(cuts)
-    codes = np.searchsorted(bounds, column, "left") + np.searchsorted(bounds, column, "right")
-    return np.where(np.isnan(column), len(cells), codes), [*cells, (MISSING, None)]
+    count = 2 * len(cuts) + 1
+    numbers = np.full(count + 1, np.nan)  # the last one is for missing values
+    numbers[0:count:2], numbers[1:count:2] = around(cuts), cuts
+    codes = np.searchsorted(cuts, column, "left") + np.searchsorted(cuts, column, "right")
+    return np.where(np.isnan(column), count, codes), Points([*([None] * count), MISSING], numbers)
 
 
-def label_number(label: str) -> float | None:
+def label_points(column: LabelCodes) -> tuple[NDArray[np.int64], Points]:
+    """Every label is a piece; so are all other labels, and what is missing."""
+    count = len(column.labels)
+    codes = np.where(column.codes < 0, count, column.codes)
+    numbers = np.array([*map(_number, column.labels), math.nan, math.nan])
+    points = Points([*column.labels, None, MISSING], numbers)
+    return np.where(column.missing, count + 1, codes).astype(np.int64), points
+
+
+def _number(label: str) -> float:
     try:
         return float(label)
     except ValueError:
-        return None
+        return math.nan

@@ -18,16 +18,15 @@ from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.linking import Links
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.releasing.consistency import LEVEL, Replay, possible_range
 from coterie.statistics.releasing.large_tables import ReleasedTable, ReleasedValue, released_tables
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale, threshold_of
 from coterie.statistics.releasing.records import RecordSource
-from coterie.statistics.specification.calculus import Tape
+from coterie.statistics.specification.calculus import Range, Tape
 from coterie.statistics.specification.equations import Expression, names_in
 from coterie.statistics.specification.filters import label_text
-from coterie.statistics.specification.specification import Notion, Specification, StatisticKind
+from coterie.statistics.specification.specification import Specification, StatisticKind
 
 
 @dataclass(frozen=True)
@@ -63,45 +62,33 @@ def make_release(
     bounds = replay.intervals(noisy[0], published=asked[0])
     everything = {e.target.name: possible_range(e.target.expression) for e in design.metric.errors}
     errors = {error.name: error.mean for error in chosen.errors}
-    values, figures = [], {}
-    counts = {
-        s.name: s.where
-        for s in chosen.specification.statistics
-        if s.kind is StatisticKind.COUNT and not s.weighted_by
-    }
-    large = {s.name for s in chosen.specification.statistics if s.table is not None}
-    for name, value, is_equation in [
-        *((name, float(value[0]), False) for name, value in statistics.items()),
-        *((name, float(value[0]), True) for name, value in equations.items()),
-    ]:
-        if name in shown or name in large:
-            values += shown.get(name, [])
-            continue
-        interval = bounds.get(name)
-        lower, upper = (interval.lower, interval.upper) if interval else (value, value)
-        lower, upper = min(lower, value), max(upper, value)
-        values.append(ReleasedValue(name, is_equation, value, lower, upper, errors.get(name, 0.0)))
-        if name in counts:
-            figures[counts[name]] = values[-1]
+    singles = {s.name: s for s in chosen.specification.statistics if s.table is None}
+    values, counts = [], {}
+    for name, drawn in (statistics | equations).items():
+        if name in shown:
+            values += shown[name]
+        elif name in singles or name in equations:
+            value = float(drawn[0])
+            interval = bounds.get(name, Range(value, value))
+            ends = min(interval.lower, value), max(interval.upper, value)
+            values.append(ReleasedValue(name, name in equations, value, *ends, errors.get(name, 0.0)))
+            single = singles.get(name)
+            if single is not None and single.kind is StatisticKind.COUNT:
+                counts[single.where] = values[-1]
     known = [np.where(fit.unseen, np.inf, one[0]) for fit, one in zip(made.fits, cells, strict=True)]
-    tables = released_tables(chosen, exact, noise, known, figures)
-    scales = _release_scales(design, chosen.budgets)
-
-    def counted(links: Links) -> bool:
-        return links.linked and made.groups[links.tables[0]].counts
-
     nothing = [name for name, interval in bounds.items() if interval == everything[name]]
+    linked = [links for links in made.links if links.linked and made.groups[links.tables[0]].counts]
     return StatisticsRelease(
         chosen,
         tuple(values),
         noisy[0],
-        scales,
+        _release_scales(design, chosen.budgets),
         noise.name,
         noise.sampler.private,
-        tables,
+        released_tables(chosen, exact, noise, known, counts),
         pilot,
-        tuple(name for name in nothing if name not in shown and name not in large),
-        max((one.apart([cells[t] for t in one.tables]) for one in made.links if counted(one)), default=0.0),
+        tuple(name for name in nothing if name not in shown and (name in singles or name in equations)),
+        max((links.apart([cells[table] for table in links.tables]) for links in linked), default=0.0),
     )
 
 
@@ -161,13 +148,10 @@ def _row(form: Expression, inputs: Mapping[str, Floats], releases: int) -> Float
     return np.broadcast_to(np.asarray(Tape.of(form).value(inputs), dtype=np.float64), (releases,))
 
 
-def _release_scales(design: Design, budgets: Any) -> dict[str, float]:
-    specification = design.specification
-    zcdp = specification.budget.notion is not Notion.PURE
+def _release_scales(design: Design, budgets: Sequence[Fraction]) -> dict[str, float]:
+    neighbours, zcdp = design.specification.neighbours, design.specification.budget.zcdp
     return {
-        m.name: release_scale(
-            source.family, m.bound.nominal(specification.neighbours, m.where.everyone), budget, zcdp
-        )
+        m.name: release_scale(source.family, m.bound.nominal(neighbours, m.where.everyone), budget, zcdp)
         for m, source, budget in zip(design.measurements, design.metric.sources, budgets, strict=True)
     }
 
@@ -181,8 +165,7 @@ def add_noise(
     releases: int = 1,
 ) -> NDArray[np.float64]:
     columns = []
-    specification = design.specification
-    neighbours, zcdp = specification.neighbours, specification.budget.notion is not Notion.PURE
+    specification, neighbours = design.specification, design.specification.neighbours
     for m, source, budget in zip(design.measurements, design.metric.sources, budgets, strict=True):
         stream = f"statistics {part}{specification.digest} {m.name}"
         found = exact[m.name]
@@ -190,7 +173,7 @@ def add_noise(
             # Drawn elsewhere: of keys, what is not shown must not leave there; a table is no number of a fit.
             columns.append(np.zeros((releases, 1)))
         elif isinstance(m, Measurement) and m.kind is Kind.QUANTILE:
-            drawn = noise.choose(found, m, budget, zcdp, neighbours, stream, releases)
+            drawn = noise.choose(found, m, budget, specification.budget.zcdp, neighbours, stream, releases)
             columns.append(drawn[:, None])
         else:
             numbers = found if isinstance(m, JointMeasurement) else [found]

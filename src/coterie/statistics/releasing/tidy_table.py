@@ -26,9 +26,8 @@ from coterie.schema.exact import number_text
 from coterie.statistics.releasing.consistency import LEVEL
 from coterie.statistics.releasing.large_tables import ReleasedTable
 from coterie.statistics.releasing.releasing import StatisticsRelease
-from coterie.statistics.specification.filters import Between, Condition
+from coterie.statistics.specification.filters import Between, Condition, OneOf
 from coterie.statistics.specification.groups import ALL as TOTAL
-from coterie.statistics.specification.large_table import every_condition
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 
 ENDINGS = (".csv", ".json", ".parquet", ".arrow")
@@ -50,41 +49,46 @@ MEANING = (
 
 
 def figures_table(made: StatisticsRelease) -> pa.Table:
-    """One row per statistic and equation, in the order of the specification."""
+    """One row per statistic and equation, in the order of the specification; large tables come last."""
     plan, design = made.plan, made.plan.design
     specification = plan.specification
     statistics = {s.name: s for s in specification.statistics}
     formulas = {e.name: e.formula for e in specification.equations}
     groups = group_columns(specification)
-    mark = all_mark(specification)
+    mark, paid = all_mark(specification), PAID[specification.budget.currency]
     sources = design.metric.source_of
     measured = {e.target.name: sorted({int(sources[i]) for i in e.inputs}) for e in design.metric.errors}
-    rows = []
+    names = (*_FIRST, *(shown + end for shown in groups.values() for end in ("", _FROM, _TO)))
+    columns: dict[str, list[Any]] = {name: [] for name in (*names, *_COUNTS, ERROR, "measurements", paid)}
     for figure in made.values:
         asked = figure.statistic or figure.name
         statistic = statistics.get(asked)
-        row: dict[str, Any] = {"name": figure.name, "statistic": figure.name.partition("[")[0]}
-        row["kind"] = EQUATION if statistic is None else kind_of(statistic)
-        row["of"] = formulas[figure.name] if statistic is None else of_what(statistic)
+        used = measured.get(asked, [])
+        row: dict[str, Any] = {
+            "name": figure.name,
+            "statistic": figure.name.partition("[")[0],
+            "kind": EQUATION if statistic is None else kind_of(statistic),
+            "of": formulas[figure.name] if statistic is None else of_what(statistic),
+            "value": figure.value,
+            LOWER: figure.lower,
+            UPPER: figure.upper,
+            ERROR: _shown_error(figure.expected_error),
+            "measurements": "; ".join(design.measurements[i].name for i in used),
+            paid: float(sum(plan.budgets[i] for i in used)),
+        }
+        if row["kind"] in _WHOLE:  # the whole numbers of the interval
+            row |= {LOWER: math.ceil(figure.lower - 1e-6), UPPER: math.floor(figure.upper + 1e-6)}
         for column, shown in groups.items():
             row |= _cells(column, shown, statistic, mark, figure.key)
-        lower, upper = figure.lower, figure.upper
-        if row["kind"] in _WHOLE:  # the whole numbers of the interval
-            lower, upper = math.ceil(lower - 1e-6), math.floor(upper + 1e-6)
-        row |= {"value": figure.value, LOWER: lower, UPPER: upper}
-        row[ERROR] = float(f"{figure.expected_error:.4g}")
-        used = measured.get(asked, [])
-        row["measurements"] = "; ".join(design.measurements[i].name for i in used)
-        row[PAID[specification.budget.currency]] = float(sum(plan.budgets[i] for i in used))
-        rows.append(row)
-    paid = PAID[specification.budget.currency]
-    names = list(rows[0]) if rows else [*_FIRST, *groups.values(), *_COUNTS, ERROR, "measurements", paid]
-    found = typed({name: [row[name] for row in rows] for name in names})
+        for name, cell in row.items():
+            columns[name].append(cell)
+    tables = [typed(columns)] if made.values or not made.tables else []
     for name, released in made.tables.items():
         base = {column: _cells(column, shown, statistics[name], mark) for column, shown in groups.items()}
         cost = float(plan.split[released.measured])
-        found = _beside(found, _of_large_table(released, base, groups, mark, {paid: cost}), groups)
-    return found
+        tables.append(_of_large_table(released, base, groups, mark, {paid: cost}))
+    found = pa.concat_tables(tables, promote_options="permissive")
+    return found.select([name for name in columns if name in found.column_names])
 
 
 def _of_large_table(
@@ -96,58 +100,44 @@ def _of_large_table(
 ) -> pa.Table:
     """Every cell and total, column by column."""
     table, count = released.table, len(released.values)
-    texts, starts, ends, labels = {}, {}, {}, []
-    for place, column in enumerate(table.columns):
-        at, along = pa.array(table.places[place]), table.along(place)
-        conditions = [value.where.conditions[0][1] if value.where.conditions else None for value in along]
-        pairs = [(None, None) if c is None else ends_of(c) for c in conditions]
-        labels.append(pa.array([value.label for value in along]).take(at))
-        texts[column] = pa.array([mark if value.text == TOTAL else value.text for value in along]).take(at)
-        starts[column], ends[column] = (
-            pa.array(side, pa.float64()).take(at) for side in zip(*pairs, strict=True)
-        )
-
-    def all_alike(value: Any, kind: pa.DataType) -> pa.Array:
-        return pa.repeat(pa.scalar(value, kind), count)
-
-    label = labels[0] if len(labels) == 1 else pc.binary_join_element_wise(*labels, ", ")
-    columns: dict[str, pa.Array] = {
-        "name": pc.binary_join_element_wise(f"{table.name}[", label, "]", ""),
-        "statistic": all_alike(table.name, pa.string()),
-        "kind": all_alike(StatisticKind.COUNT.value, pa.string()),
-        "of": all_alike("", pa.string()),
-    }
-    for column, shown in groups.items():
-        columns[shown] = texts.get(column, all_alike(base[column][shown], pa.string()))
-        for end, sides in ((_FROM, starts), (_TO, ends)):
-            found = sides.get(column, all_alike(base[column][shown + end], pa.float64()))
-            if found.null_count < count:
-                columns[shown + end] = found
-    columns |= {
-        "value": pa.array(released.values),
-        LOWER: pa.array(released.lower),
-        UPPER: pa.array(released.upper),
-    }
+    cells: dict[str, pa.Array | None] = {}
+    labels = []
+    for axis, places in zip(table.axes, table.places, strict=True):
+        shown, at = groups[axis.column], pa.array(places)
+        pairs = [
+            ends_of(value.where.conditions[0][1]) if value.where.conditions else (None, None)
+            for value in axis.along
+        ]
+        labels.append(pa.array([value.label for value in axis.along]).take(at))
+        texts = pa.array([mark if value.text == TOTAL else value.text for value in axis.along])
+        cells[shown] = texts.take(at)
+        for end, side in zip((_FROM, _TO), zip(*pairs, strict=True), strict=True):
+            cells[shown + end] = None if set(side) == {None} else pa.array(side, pa.float64()).take(at)
     errors, which = np.unique(released.errors, return_inverse=True)
-    columns[ERROR] = pa.array(np.array([float(f"{error:.4g}") for error in errors])[which])
-    columns["measurements"] = all_alike(released.measured, pa.string())
-    columns |= {name: all_alike(cost, pa.float64()) for name, cost in paid.items()}
-    return pa.table(columns)
+    rows: dict[str, Any] = {
+        "name": pc.binary_join_element_wise(
+            f"{table.name}[", pc.binary_join_element_wise(*labels, ", "), "]", ""
+        ),
+        "statistic": table.name,
+        "kind": StatisticKind.COUNT.value,
+        "of": "",
+        **{name: cell for group in base.values() for name, cell in group.items()},
+        **cells,
+        "value": released.values,
+        LOWER: released.lower,
+        UPPER: released.upper,
+        ERROR: np.array([_shown_error(error) for error in errors])[which],
+        "measurements": released.measured,
+        **paid,
+    }
+    every = {
+        name: pa.repeat(cell, count) if isinstance(cell, str | float) else cell for name, cell in rows.items()
+    }
+    return pa.table({name: cells for name, cells in every.items() if cells is not None})
 
 
-def _beside(first: pa.Table, second: pa.Table, groups: Mapping[str, str]) -> pa.Table:
-    """One table below the other, with the columns of both in their order."""
-    named = {*first.column_names, *second.column_names}
-    ranges = (name for shown in groups.values() for name in (shown, shown + _FROM, shown + _TO))
-    order = [*_FIRST, *(name for name in ranges if name in named)]
-    order += [name for name in first.column_names if name not in order]
-    if len(first) and not pa.types.is_integer(first.schema.field("value").type):
-        for name in _COUNTS:
-            place = second.column_names.index(name)
-            second = second.set_column(place, name, second.column(name).cast(pa.float64()))
-    if not len(first):
-        return second.select(order)
-    return pa.concat_tables([first, second], promote_options="default").select(order)
+def _shown_error(error: float) -> float:
+    return float(f"{error:.4g}")
 
 
 def kind_of(statistic: Statistic) -> str:
@@ -192,9 +182,8 @@ def group_columns(specification: Specification) -> dict[str, str]:
 
 def all_mark(specification: Specification) -> str:
     """What stands for all values of a column; brackets are added where a value is called so itself."""
-    conditions = (c for s in specification.statistics for _, c in s.where.conditions)
-    labels, mark = {condition_text(c) for c in conditions}, ALL
-    labels |= {value.text for s in specification.statistics if s.table for value in every_condition(s.table)}
+    asked = (c.values for _, c in specification.conditions if isinstance(c, OneOf))
+    labels, mark = {" or ".join(map(str, values)) for values in asked}, ALL
     while mark in labels:
         mark = f"({mark})"
     return mark

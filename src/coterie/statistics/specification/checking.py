@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 from coterie.errors import ParameterError, SchemaError, nearest
@@ -12,9 +11,9 @@ from coterie.schema.domain import reads_as_number
 from coterie.schema.exact import as_text
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.specification.asked_values import asked_labels, resolved
+from coterie.statistics.specification.cells import reachable
 from coterie.statistics.specification.equations import in_order, names_in
-from coterie.statistics.specification.filters import Between, Filter, OneOf, Value, reachable
-from coterie.statistics.specification.large_table import every_condition
+from coterie.statistics.specification.filters import Between, Filter, OneOf, Value
 from coterie.statistics.specification.specification import (
     Neighbours,
     Notion,
@@ -28,16 +27,13 @@ from coterie.statistics.specification.specification import (
 def unchecked_columns(specification: Specification) -> list[str]:
     """Columns filtered by a text of which nobody has declared the labels."""
     found = set()
-    for statistic in specification.statistics:
-        chosen = every_condition(statistic.table) if statistic.table else ()
-        conditions = itertools.chain(statistic.counted.conditions, *(one.where.conditions for one in chosen))
-        for column, condition in conditions:
-            attribute = specification.schema[column]
-            # A boolean has its two labels by itself; nobody can declare them.
-            own = ("true", "false") if attribute.type is AttributeType.BOOLEAN else ()
-            values = condition.values if isinstance(condition, OneOf) else ()
-            if attribute.categories is None and any(isinstance(v, str) and v not in own for v in values):
-                found.add(column)
+    for column, condition in specification.conditions:
+        attribute = specification.schema[column]
+        # A boolean has its two labels by itself; nobody can declare them.
+        own = ("true", "false") if attribute.type is AttributeType.BOOLEAN else ()
+        values = condition.values if isinstance(condition, OneOf) else ()
+        if attribute.categories is None and any(isinstance(v, str) and v not in own for v in values):
+            found.add(column)
     return sorted(found)
 
 
@@ -184,9 +180,8 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
 def _check_keys(specification: Specification, statistic: Statistic, where: str) -> None:
     column = statistic.columns[0]
     public = f"list the public values under `by: {{{column}: […]}}`"
-    if (
-        specification.schema.unit is not None
-    ):  # several records of one unit may share a key that nobody else has
+    # Several records of one unit may share a key that nobody else has.
+    if specification.schema.unit is not None:
         raise ParameterError(
             f"{where} is by private keys, whose threshold is proved for one record, and the schema names a unit of several.",
             f"{public[0].upper()}{public[1:]}.",
@@ -240,22 +235,19 @@ def check_asked_values(specification: Specification) -> None:
     """Refuse what no record can have, and two spellings of one label: groups that look disjoint would not be."""
     labels: dict[str, tuple[str, ...] | None] = {}
     spelled: dict[tuple[str, Value, bool], Value] = {}  # a text and a number are never counted as disjoint
-    asked = (value.where for s in specification.statistics if s.table for value in every_condition(s.table))
-    for chosen in (*specification.filters, *asked):
-        for column, condition in chosen.conditions:
-            attribute = specification.schema[column]
-            if isinstance(condition, Between):
-                if column not in labels:
-                    labels[column] = asked_labels(attribute, specification.schema.folder)
-                _check_range(attribute, condition, labels[column])
-                continue
-            for value in condition.values:
-                (meant,) = resolved(OneOf((value,)), attribute, specification.schema).values  # type: ignore[union-attr]
-                if spelled.setdefault((column, meant, isinstance(value, str)), value) != value:
-                    raise SchemaError(
-                        f"Filters spell one value of '{column}' in two ways.",
-                        "Choose one spelling everywhere.",
-                    )
+    for column, condition in specification.conditions:
+        attribute = specification.schema[column]
+        if isinstance(condition, Between):
+            if column not in labels:
+                labels[column] = asked_labels(attribute, specification.schema.folder)
+            _check_range(attribute, condition, labels[column])
+            continue
+        for value in condition.values:
+            (meant,) = resolved(OneOf((value,)), attribute, specification.schema).values  # type: ignore[union-attr]
+            if spelled.setdefault((column, meant, isinstance(value, str)), value) != value:
+                raise SchemaError(
+                    f"Filters spell one value of '{column}' in two ways.", "Choose one spelling everywhere."
+                )
 
 
 def _check_range(attribute: Attribute, condition: Between, labels: tuple[str, ...] | None) -> None:

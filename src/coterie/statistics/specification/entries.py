@@ -22,7 +22,7 @@ from coterie.statistics.specification.fields import (
     positive_of,
 )
 from coterie.statistics.specification.filters import Between, Filter, label_text, read_filter
-from coterie.statistics.specification.groups import StatisticGroup, axes_of, groups_of, private_key
+from coterie.statistics.specification.groups import Entry, StatisticGroup, axes_of, groups_of, private_key
 from coterie.statistics.specification.large_table import large_table
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
@@ -47,11 +47,9 @@ def weighted(content: object, where: str) -> bool:
     return content
 
 
-def with_weight(
-    statistic: Statistic, entry: Mapping[str, Any], schema: Schema, *, default: bool
-) -> Statistic:
+def with_weight(statistic: Statistic, entry: Entry, *, default: bool) -> Statistic:
     """The statistic as the entry asks for it, by the weight of the schema or not."""
-    where = f"Statistic '{statistic.name}'"
+    where, schema = f"Statistic '{statistic.name}'", entry.schema
     if not weighted(entry.get("weighted", default), where):
         return statistic
     if schema.weight is None:
@@ -147,40 +145,35 @@ def expand(
         raise ParameterError("No statistic is asked for.", "Write at least one under `statistics:`.")
     statistics: list[Statistic] = []
     complete: list[tuple[Filter, tuple[Filter, ...]]] = []
-    for name, entry in content.items():
-        if not isinstance(entry, dict):
-            raise ParameterError(f"Statistic '{name}' has no description.", "Give it at least a `kind`.")
+    for name, written in content.items():
         where = f"Statistic '{name}'"
+        if not isinstance(written, dict):
+            raise ParameterError(f"{where} has no description.", "Give it at least a `kind`.")
         if not _usable_in_formulas(str(name)):
             raise ParameterError(
                 f"{where} cannot be used in a formula.",
                 "Use letters, digits and _ only; begin with a letter.",
             )
-        members(entry, _ENTRIES, where)
-        kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind", _MADE)
-        key = private_key(entry, kind, where)
-        if key is not None:
-            single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)
-            found = replace(single, kind=StatisticKind.KEYS, columns=(key,))
-            statistics.append(with_weight(found, entry, schema, default=weighted))
+        members(written, _ENTRIES, where)
+        kind = one_of(written.get("kind"), StatisticKind, f"{where}, kind", _MADE)
+        entry = Entry(written, kind, schema, where, str(name))
+        key = private_key(entry)
+        axes = [] if key is not None else axes_of(entry)
+        table = large_table(entry, axes)
+        if key is not None or table is not None:
+            whole = _single(entry, StatisticGroup(), shape_of)
+            if key is not None:
+                whole = replace(whole, kind=StatisticKind.KEYS, columns=(key,))
+            else:
+                whole = replace(whole, kind=StatisticKind.TABLE, columns=(), table=table)
+            statistics.append(with_weight(whole, entry, default=weighted))
             continue
-        axes = axes_of(entry, kind, schema, where)
-        table = large_table(str(name), entry, kind, axes, schema, where)
-        if table is not None:
-            single = _single(
-                str(name), StatisticGroup(), StatisticKind.COUNT, {**entry, "of": None}, where, shape_of
-            )
-            whole = replace(single, kind=StatisticKind.TABLE, table=table)
-            statistics.append(with_weight(whole, entry, schema, default=weighted))
-            continue
-        groups = groups_of(axes, entry.get("totals"), schema, where)
+        groups = groups_of(entry, axes)
         for key, reserved in (("expected", ()), ("about", _ABOUT), ("shape", SHAPE_ENTRIES)):
             if groups[0].choices and _by_label(entry.get(key), reserved):
-                _check_labels(entry[key], groups, f"{where}, {key}")
-        singles = (_single(str(name), group, kind, entry, where, shape_of) for group in groups)
+                _check_labels(entry.get(key), groups, f"{where}, {key}")
         made = [
-            (group, with_weight(single, entry, schema, default=weighted))
-            for group, single in zip(groups, singles, strict=True)
+            (group, with_weight(_single(entry, group, shape_of), entry, default=weighted)) for group in groups
         ]
         parts = [(group, statistic) for group, statistic in made if not group.total]
         statistics += [_total_of(group, single, parts) if group.total else single for group, single in made]
@@ -227,15 +220,8 @@ def _total_of(
     return replace(statistic, expected=sum(expected), possible=possible if possible.width else None)
 
 
-def _single(
-    base: str,
-    group: StatisticGroup,
-    kind: StatisticKind,
-    entry: Mapping[str, Any],
-    where: str,
-    shape_of: ShapeOf,
-) -> Statistic:
-    label = group.label
+def _single(entry: Entry, group: StatisticGroup, shape_of: ShapeOf) -> Statistic:
+    kind, label, where = entry.kind, group.label, entry.where
     # One figure for all groups is no figure for a total of counts or sums.
     added_up = kind in (StatisticKind.COUNT, StatisticKind.SUM, StatisticKind.HISTOGRAM)
     apart = group.total and added_up and not isinstance(entry.get("expected"), dict)
@@ -254,13 +240,13 @@ def _single(
             )
     if kind is StatisticKind.MEDIAN:
         kind = StatisticKind.QUANTILE
-    _check_alone(entry, kind, where)
+    _check_alone(entry)
     least = positive_of(entry.get("least_std"), f"{where}, least_std")
     chosen = read_filter(entry.get("where"), where) & group.where
     shape = None
     said = entry.get("shape")
-    unsaid = group.total and _by_label(said, SHAPE_ENTRIES) and of_group(said, label, where) is None  # type: ignore[arg-type]
-    if "shape" in entry and not unsaid:
+    unsaid = group.total and _by_label(said, SHAPE_ENTRIES) and of_group(said, label, where) is None
+    if "shape" in entry.content and not unsaid:
         if kind is not StatisticKind.QUANTILE or len(listed) != 1:
             raise ParameterError(f"{where} has a shape, but is no quantile.", "Drop `shape`.")
         shape, expected = shape_of(said, label, str(listed[0]), chosen, quantile, expected, where)
@@ -268,11 +254,11 @@ def _single(
     if group.total and not _by_label(entry.get("about"), _ABOUT):
         about = replace(about, size=None)
     return Statistic(
-        name=f"{base}[{label}]" if label else base,
+        name=f"{entry.name}[{label}]" if label else entry.name,
         kind=kind,
         columns=tuple(str(column) for column in listed),
         where=chosen,
-        that=read_filter(entry["that"], where) if "that" in entry else None,
+        that=read_filter(entry.get("that"), where) if "that" in entry.content else None,
         at_least=positive_integer(entry.get("at_least"), f"{where}, at_least"),
         quantile=quantile,
         about=about,
@@ -298,10 +284,10 @@ _ALONE = {  # entries that only some kinds have
 }
 
 
-def _check_alone(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> None:
+def _check_alone(entry: Entry) -> None:
     for name, kinds in _ALONE.items():
-        if entry.get(name) is not None and kind not in kinds:
-            raise ParameterError(f"{where} has `{name}`, but is no {' or '.join(kinds)}.", "Drop it.")
+        if entry.get(name) is not None and entry.kind not in kinds:
+            raise ParameterError(f"{entry.where} has `{name}`, but is no {' or '.join(kinds)}.", "Drop it.")
 
 
 def _trim(content: object, where: str) -> float:

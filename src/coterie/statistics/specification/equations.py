@@ -50,6 +50,18 @@ class Expression:
     def __str__(self) -> str:
         return _text(self)
 
+    def __add__(self, other: Expression) -> Expression:
+        return Expression(Op.ADD, (self, other))
+
+    def __sub__(self, other: Expression) -> Expression:
+        return Expression(Op.SUBTRACT, (self, other))
+
+    def __mul__(self, other: Expression) -> Expression:
+        return Expression(Op.MULTIPLY, (self, other))
+
+    def __truediv__(self, other: Expression) -> Expression:
+        return Expression(Op.DIVIDE, (self, other))
+
 
 def number(value: float) -> Expression:
     return Expression(Op.NUMBER, number=float(value))

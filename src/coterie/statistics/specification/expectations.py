@@ -28,9 +28,8 @@ class Expectations:
 
     specification: Specification
     given: Mapping[str, float]
-    tables: dict[tuple[str, ...], Floats] = field(
-        default_factory=dict, repr=False, compare=False
-    )  # worked out
+    # Worked out for groups of counts or sums, by the names of what is asked.
+    tables: dict[tuple[str, ...], Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, specification: Specification, replaced: Mapping[str, float] | None = None) -> Expectations:
@@ -43,10 +42,8 @@ class Expectations:
         match statistic.kind:
             case StatisticKind.COUNT:
                 return self.size(statistic.where)
-            case StatisticKind.SUM if len(statistic.columns) == 1:
-                return self.size(statistic.where) * self.mean(statistic.where, statistic.columns[0])
             case StatisticKind.SUM:
-                return self._product(statistic.where, statistic.columns)
+                return self._sum(statistic.where, tuple((column, 0.0) for column in statistic.columns))
             case StatisticKind.MEAN | StatisticKind.TRIMMED_MEAN:
                 return self.mean(statistic.where, statistic.columns[0])
             case StatisticKind.VARIANCE:
@@ -224,8 +221,8 @@ class Expectations:
             shape = replace(shape, step=step_of(self.specification.schema[column]))
         return shape.moved(statistic.quantile, expected).within(domain)
 
-    def measurement(self, measurement: Measurement, quantile_value: float = 0.0) -> float:
-        """The expected value of something measured for a statistic."""
+    def measurement(self, measurement: Measurement) -> float:
+        """The expected value of something measured for a statistic, as far as it follows from those of its group."""
         where = measurement.where
         match measurement.kind:
             case Kind.COUNT:
@@ -236,18 +233,21 @@ class Expectations:
                 return self.std(where, measurement.terms[0][0])
             case Kind.VARIANCE:
                 return self.std(where, measurement.terms[0][0]) ** 2
-            case Kind.SUM if len(measurement.terms) == 1:
-                column, centre = measurement.terms[0]
-                return self.size(where) * (self.mean(where, column) - centre)
             case Kind.SUM:
-                (first, a), (second, b) = measurement.terms
-                size, means = self.size(where), (self.mean(where, first), self.mean(where, second))
-                stated = self._stated_product(where, (first, second))
-                if stated is not None:
-                    return stated - size * (a * means[1] + b * means[0] - a * b)
-                spread = max(size - 1.0, 0.0) * self.covariance(where, (first, second))
-                return spread + size * (means[0] - a) * (means[1] - b)
-        return quantile_value
+                return self._sum(where, measurement.terms)
+        return 0.0
+
+    def _sum(self, where: Filter, terms: tuple[tuple[str, float], ...]) -> float:
+        """Σ(x − a), or Σ(x − a)(y − b)."""
+        size, means = self.size(where), [self.mean(where, column) for column, _ in terms]
+        if len(terms) == 1:
+            return size * (means[0] - terms[0][1])
+        (first, a), (second, b) = terms
+        stated = self._stated_product(where, (first, second))
+        if stated is not None:
+            return stated - size * (a * means[1] + b * means[0] - a * b)
+        spread = max(size - 1.0, 0.0) * self.covariance(where, (first, second))
+        return spread + size * (means[0] - a) * (means[1] - b)
 
     def _stated_product(self, where: Filter, columns: tuple[str, str]) -> float | None:
         for s in self._about_group(where):
@@ -285,12 +285,6 @@ class Expectations:
                 if named == column and value is not None:
                     return value
         return None
-
-    def _product(self, where: Filter, columns: tuple[str, ...]) -> float:
-        first, second = columns
-        size = self.size(where)
-        spread = self.covariance(where, (first, second)) * max(size - 1, 0.0)
-        return size * self.mean(where, first) * self.mean(where, second) + spread
 
     def _proportion(self, statistic: Statistic) -> float:
         inside = list(self._known(StatisticKind.COUNT, statistic.counted))

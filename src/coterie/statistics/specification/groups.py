@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,20 @@ ALL = "all"  # what a group column says in the row of a total
 DECLARED = "declared"  # every label that the schema has
 MOST_BINS = 2_000_000
 PRIVATE = "private"  # the release finds the values, and shows those that many records have
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statistic as it is written; `where` is its place in messages."""
+
+    content: Mapping[str, Any]
+    kind: StatisticKind
+    schema: Schema
+    where: str
+    name: str = ""
+
+    def get(self, key: str, default: object = None) -> Any:
+        return self.content.get(key, default)
 
 
 @dataclass(frozen=True)
@@ -58,12 +72,12 @@ class StatisticGroup:
         return all(b.covers <= a.covers for a, b in zip(self.choices, other.choices, strict=True))
 
 
-def private_key(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> str | None:
+def private_key(entry: Entry) -> str | None:
     """The column by whose values a count is asked, where these are not public."""
-    by = entry.get("by")
+    by, where = entry.get("by"), entry.where
     if not isinstance(by, dict) or PRIVATE not in by.values():
         return None
-    if kind is not StatisticKind.COUNT:
+    if entry.kind is not StatisticKind.COUNT:
         raise ParameterError(
             f"{where}: only a count can be by private keys.",
             "Write kind: count, or list the public values of the column under `by`.",
@@ -86,29 +100,25 @@ def private_key(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> st
     return str(next(iter(by)))
 
 
-def groups_of(
-    axes: list[list[GroupValue]], totals: object, schema: Schema, where: str
-) -> tuple[StatisticGroup, ...]:
+def groups_of(entry: Entry, axes: list[list[GroupValue]]) -> tuple[StatisticGroup, ...]:
     """The finest groups first, then the totals that are asked for."""
     finest = [StatisticGroup(choices) for choices in itertools.product(*axes)]
-    kept = kept_in_totals(totals, axes, where)
-    return (*finest, *dict.fromkeys(_totals(kept, axes, schema)))
+    kept = kept_in_totals(entry, axes)
+    return (*finest, *dict.fromkeys(_totals(kept, axes, entry.schema)))
 
 
-def axes_of(
-    entry: Mapping[str, Any], kind: StatisticKind, schema: Schema, where: str
-) -> list[list[GroupValue]]:
+def axes_of(entry: Entry) -> list[list[GroupValue]]:
     """The values or bins along each column."""
-    by = entry.get("by") or {}
+    by, where = entry.get("by") or {}, entry.where
     if not isinstance(by, dict):
         raise ParameterError(
             f"{where}: `by` must give each column's public list of values.",
             "Write by: {region: [north, south]}. (Values found in the data would themselves be a disclosure.)",
         )
-    axes = [_values(str(column), values, schema, where) for column, values in by.items()]
-    if kind is StatisticKind.HISTOGRAM:
-        axes.append(_bins(entry, where))
-    elif "bins" in entry or "values" in entry:
+    axes = [_values(str(column), values, entry.schema, where) for column, values in by.items()]
+    if entry.kind is StatisticKind.HISTOGRAM:
+        axes.append(_bins(entry))
+    elif "bins" in entry.content or "values" in entry.content:
         raise ParameterError(f"{where} has bins, but is no histogram.", "Set kind: histogram, or use `by`.")
     return axes
 
@@ -133,8 +143,8 @@ def _value(column: str, value: object, place: int, where: str) -> GroupValue:
     return GroupValue(column, text, label_text(known), chosen, frozenset({place}))
 
 
-def _bins(entry: Mapping[str, Any], where: str) -> list[GroupValue]:
-    column, edges, values = entry.get("of"), entry.get("bins"), entry.get("values")
+def _bins(entry: Entry) -> list[GroupValue]:
+    column, edges, values, where = entry.get("of"), entry.get("bins"), entry.get("values"), entry.where
     if not isinstance(column, str) or (edges is None) == (values is None):
         raise ParameterError(
             f"{where}: a histogram needs `of` and either `bins` (edges) or `values`.",
@@ -179,8 +189,9 @@ def _edges(edges: object, where: str) -> list[float]:
 # Totals: over some columns, over all of them, and along the levels of a declared taxonomy.
 
 
-def kept_in_totals(asked: object, axes: list[list[GroupValue]], where: str) -> list[frozenset[str]] | None:
+def kept_in_totals(entry: Entry, axes: Sequence[list[GroupValue]]) -> list[frozenset[str]] | None:
     """Of each total that is asked for the columns that are kept; None: every total there is, also of concepts."""
+    asked, where = entry.get("totals"), entry.where
     if asked is False or asked is None:
         return []
     columns = [axis[0].column for axis in axes]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.errors import DataError, ParameterError, SchemaError, nearest
+from coterie.errors import DataError, ParameterError, SchemaError, nearest, reading
 from coterie.schema.attributes import Schema
 from coterie.schema.document import parse_yaml
 from coterie.schema.exact import number, parse_epsilon
@@ -264,14 +264,8 @@ def _schema(document: Mapping[str, Any], folder: Path) -> Schema:
 
 
 def _file_text(path: Path) -> str:
-    try:
+    with reading(f"The specification {path}", ParameterError):
         return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(
-            f"The specification {path} cannot be read ({error.strerror}).", "Check the path."
-        ) from None
-    except UnicodeDecodeError:
-        raise ParameterError("The specification is not UTF-8 text.", "Save it as UTF-8.") from None
 
 
 # `shape:` of a quantile, as written in a specification: stated quantiles, a distribution, values, or a public sample.

@@ -8,13 +8,13 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import yaml
 
@@ -22,14 +22,34 @@ from coterie.errors import ParameterError, counted, nearest
 from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
+from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.asked_values import number_of_values
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
-from coterie.statistics.specification.filters import EVERYONE, Filter
+from coterie.statistics.specification.filters import EVERYONE, Condition, Filter
 from coterie.statistics.specification.shape import ValueShape
 
 if TYPE_CHECKING:
     from coterie.statistics.specification.large_table import LargeTable
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+OfSpecification = Callable[Concatenate["Specification", Given], Found]
+
+
+def once(function: OfSpecification[Given, Found]) -> OfSpecification[Given, Found]:
+    """What it finds is remembered with the specification: each design of a plan asks for the same."""
+
+    @wraps(function)
+    def known(specification: Specification, /, *given: Given.args, **named: Given.kwargs) -> Found:
+        asked = function.__name__, given
+        if asked not in specification.worked_out:
+            specification.worked_out[asked] = function(specification, *given, **named)
+        found: Found = specification.worked_out[asked]
+        return found
+
+    return known
 
 
 class StatisticKind(StrEnum):
@@ -128,9 +148,13 @@ class PrivacyBudget:
         return Notion.PURE if self.delta is None else Notion.APPROXIMATE
 
     @property
+    def zcdp(self) -> bool:
+        """Whether noise is Gaussian and parts are counted in ρ; else it is Laplace noise, and they are in ε."""
+        return self.notion is not Notion.PURE
+
+    @property
     def currency(self) -> str:
-        """What parts are counted in: ε for pure DP with Laplace noise, ρ for Gaussian noise."""
-        return "ε" if self.notion is Notion.PURE else "ρ"
+        return "ρ" if self.zcdp else "ε"
 
     @property
     def total(self) -> Fraction:
@@ -250,9 +274,7 @@ class Specification:
     budget: PrivacyBudget
     statistics: tuple[Statistic, ...]
     equations: tuple[Equation, ...] = ()
-    records: int | None = (
-        None  # exact where the neighbours make it public; else for planning only: see `size`
-    )
+    records: int | None = None  # exact where the neighbours make it public; else for planning only
     floor: Fraction = Fraction(0)
     fairness: float | None = None  # no error above so many times its own optimum
     relative_to: RelativeTo = RelativeTo.SCALE
@@ -306,6 +328,14 @@ class Specification:
         return list(dict.fromkeys([*found, *(f for base, parts in self.complete for f in (base, *parts))]))
 
     @property
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """What filters and large tables ask of columns."""
+        for chosen in self.filters:
+            yield from chosen.conditions
+        for table in (s.table for s in self.statistics if s.table is not None):
+            yield from ((axis.column, condition) for axis in table.axes for condition in axis.conditions)
+
+    @property
     def added_up(self) -> frozenset[str]:
         """The columns of numbers that statistics are computed from."""
         numbers = [s for s in self.statistics if not s.kind.of_keys]
@@ -319,13 +349,19 @@ class Specification:
     @property
     def columns(self) -> frozenset[str]:
         """Every column that is measured or filtered by."""
-        return (
-            self.added_up
-            | self.keyed
-            | {column for s in self.statistics if s.table for column in s.table.columns}
-            | {column for chosen in self.filters for column, _ in chosen.conditions}
-        )
+        return self.added_up | self.keyed | {column for column, _ in self.conditions}
 
+    @cached_property
+    def worked_out(self) -> dict[object, Any]:
+        """See `once`."""
+        return {}
+
+    @once
+    def grid_of(self, column: str) -> ValueGrid:
+        """The public grid that the column's values are put on."""
+        return ValueGrid.of_attribute(self.schema[column])
+
+    @once
     def range_of(self, column: str) -> Range:
         """The declared bounds of a column of numbers."""
         bounds = self.schema[column].bounds()

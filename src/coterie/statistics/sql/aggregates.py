@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sqlglot import exp
+
 from coterie.statistics.sql.conditions import Node, SqlNames, Where, both, refused, written
 
 # By the name of the function without underscores: sqlglot has classes for some, and these differ between versions.
@@ -70,8 +72,6 @@ class Aggregates:
 
     def aggregate(self, node: Node) -> Asked | None:
         """None where the node is arithmetic."""
-        from sqlglot import exp
-
         node = self.bare(node)
         if isinstance(node, exp.Filter):
             inner = Aggregates(self.names, self._and(node.expression.this, node), self.note)
@@ -107,8 +107,6 @@ class Aggregates:
 
     def formula(self, node: Node, refer: Callable[[Asked], str]) -> str:
         """Arithmetic as a specification writes it; `refer` gives the name of an aggregate's statistic."""
-        from sqlglot import exp
-
         node = self.bare(node)
         asked = self.aggregate(node)
         if asked is not None:
@@ -137,8 +135,6 @@ class Aggregates:
     # --- one function each ----------------------------------------------------------------------------------------
 
     def _count(self, node: Node) -> Asked:
-        from sqlglot import exp
-
         counted = node.this.unnest()
         if isinstance(counted, exp.Distinct):
             if len(counted.expressions) != 1:
@@ -159,8 +155,6 @@ class Aggregates:
         return self._counted_where(node.this, node)
 
     def _sum(self, node: Node) -> Asked:
-        from sqlglot import exp
-
         added = node.this.unnest()
         match added:
             case exp.Literal() if added.this == "1":
@@ -183,8 +177,6 @@ class Aggregates:
         return self._of("sum", added)
 
     def _avg(self, node: Node) -> Asked:
-        from sqlglot import exp
-
         averaged = node.this.unnest()
         if isinstance(averaged, exp.Case | exp.If):
             condition, then, otherwise = _case(averaged)
@@ -202,8 +194,6 @@ class Aggregates:
         return self._of("mean", averaged)
 
     def _quantile(self, node: Node) -> Asked:
-        from sqlglot import exp
-
         if isinstance(node, exp.WithinGroup):
             ordered = node.expression.expressions[0]
             level, column, falling = node.this.this, ordered.this, bool(ordered.args.get("desc"))
@@ -224,8 +214,6 @@ class Aggregates:
     # --- entries --------------------------------------------------------------------------------------------------
 
     def _of(self, kind: str, node: Node) -> Asked:
-        from sqlglot import exp
-
         if isinstance(node, exp.Distinct):
             raise refused(node, "DISTINCT goes with COUNT alone.")
         return self._made(kind, of=self.names.column(node))
@@ -246,15 +234,11 @@ class Aggregates:
 
 
 def _function(node: Node) -> str:
-    from sqlglot import exp
-
     return (str(node.this) if isinstance(node, exp.Anonymous) else node.key).replace("_", "").lower()
 
 
 def _arguments(node: Node) -> list[Any]:
     """Of a function, in the order they are written, whatever its class calls them."""
-    from sqlglot import exp
-
     if isinstance(node, exp.Anonymous):
         return list(node.expressions)
     named = [node.args.get(key) for key in ("this", "expression", "quantile")]
@@ -266,8 +250,6 @@ def _arguments(node: Node) -> list[Any]:
 
 def _case(node: Node) -> tuple[Node, Node, float | None]:
     """Condition, value, and the number under ELSE: None without one."""
-    from sqlglot import exp
-
     branches = [node] if isinstance(node, exp.If) else node.args["ifs"]
     otherwise = node.args.get("false" if isinstance(node, exp.If) else "default")
     if len(branches) != 1:

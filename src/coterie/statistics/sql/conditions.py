@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from sqlglot import exp
+
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
 from coterie.statistics.specification.asked_values import asked_labels
@@ -36,8 +38,6 @@ class SqlNames:
         return [attribute.name for attribute in self.schema.attributes]
 
     def column(self, node: Node) -> str:
-        from sqlglot import exp
-
         node = node.unnest()
         if not isinstance(node, exp.Column):
             raise refused(
@@ -80,8 +80,6 @@ class SqlNames:
 
     def where(self, node: Node) -> Where:
         """A condition as one for each column; what cannot be said so is refused."""
-        from sqlglot import exp
-
         node = node.unnest()
         match node:
             case exp.And():
@@ -108,8 +106,6 @@ class SqlNames:
         raise refused(node, advice)
 
     def _comparison(self, node: Node) -> Where:
-        from sqlglot import exp
-
         kind, left, right = type(node), node.this.unnest(), node.expression.unnest()
         if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
             turned = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
@@ -140,8 +136,6 @@ class SqlNames:
         )
 
     def _opposite(self, node: Node) -> Where:
-        from sqlglot import exp
-
         inner = node.this.unnest()
         if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
             return self.present(self.column(inner.this))
@@ -218,8 +212,6 @@ def _narrowed(first: Condition, second: Condition, node: Node) -> Condition:
 
 
 def _literal(node: Node) -> Any:
-    from sqlglot import exp
-
     node = node.unnest()
     match node:
         case exp.Literal() if node.is_string:
@@ -238,8 +230,6 @@ def _literal(node: Node) -> Any:
 
 
 def _number(node: Node) -> Any:
-    from sqlglot import exp
-
     node = node.unnest()
     if isinstance(node, exp.Neg):
         return -_number(node.this)
@@ -295,8 +285,6 @@ def grouping_sets(query: Node, names: SqlNames) -> list[tuple[str, ...]]:
 
 
 def _element(node: Node, given: _Items, names: SqlNames) -> list[tuple[str, ...]]:
-    from sqlglot import exp
-
     if isinstance(node, exp.Rollup):
         listed = [_column(part, given, names) for part in node.expressions]
         return [tuple(listed[:length]) for length in range(len(listed), -1, -1)]
@@ -312,8 +300,6 @@ def _element(node: Node, given: _Items, names: SqlNames) -> list[tuple[str, ...]
 
 
 def _column(node: Node, given: _Items, names: SqlNames) -> str:
-    from sqlglot import exp
-
     node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string and 1 <= int(node.this) <= len(given):
         node = given[int(node.this) - 1][1].unnest()

@@ -2,7 +2,7 @@
 
 desk.py     the file that survives a restart, and its version (two tabs)
 entries.py  the forms of one statistic and one equation ⇄ their entries in the specification
-listed.py   a first specification, from the description of the table alone, and its list on the page
 result.py   shares and predicted errors, as the page and its script show them
-paying.py   the release, drawn once
+release.py  the release, drawn once
+first_specification.py  from the description of the table alone; and a specification in words, entry by entry
 """

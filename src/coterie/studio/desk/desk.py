@@ -1,12 +1,10 @@
-"""What lies on the desk: the specification as YAML, the split, what was released. The data are no part of it.
+"""The statistics of a project: specification, split and releases. The data are no part of it.
 
 PROJECT/statistics-desk.json is the truth; statistics.yaml and split.yaml are written beside it for the command.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -26,7 +24,6 @@ from coterie.studio.project import Project, Stale, StoredPart, store
 from coterie.table.hidden_files import FileLock
 
 EVEN = "uniform"
-_MOST_PLANS = 8
 
 
 class ReleasedStatistics(StoredPart):
@@ -86,12 +83,19 @@ class Desk:
         return found
 
     def specification(self) -> Specification:
-        described = self.project.schema_path.read_text(encoding="utf-8")
-        return _specification(self.state.text, self.project.schema_path, described)
+        return _specification(self.state.text, self.project.schema_path, self._described)
+
+    @property
+    def _described(self) -> str:
+        return self.project.schema_path.read_text(encoding="utf-8")
+
+    def even_plan(self) -> Plan:
+        """The plan with an equal split. It is cached, so that a slider answers at once."""
+        return _even_plan(self.state.text, self.project.schema_path, self._described)
 
     def plan(self) -> Plan:
         """The plan as the sliders stand; its errors are the library's."""
-        base = even_plan(self.specification())
+        base = self.even_plan()
         return resplit(base, self.split) if set(self.split) == set(base.split) else base
 
     @property
@@ -108,7 +112,7 @@ class Desk:
         rule = EVEN
         try:
             if document.get("statistics"):
-                split, rule = self._fitted(even_plan(read_specification(text, self.project.schema())))
+                split, rule = self._fitted(_even_plan(text, self.project.schema_path, self._described))
         except CoterieError as error:
             if not self.broken or (entry and f"'{entry}" in error.problem):
                 raise
@@ -118,7 +122,7 @@ class Desk:
     def broken(self) -> bool:
         """Whether what lies here cannot be planned, though something was asked for."""
         try:
-            return bool(self.document.get("statistics")) and even_plan(self.specification()) is None
+            return bool(self.document.get("statistics")) and self.even_plan() is None
         except CoterieError:
             return True
 
@@ -129,7 +133,7 @@ class Desk:
         return _texts(kept), self.state.rule if kept == self.split else BY_HAND
 
     def move(self, seen: int, name: str, value: Fraction, locked: tuple[str, ...]) -> None:
-        split = moved(even_plan(self.specification()).design, self.split, name, value, locked)
+        split = moved(self.even_plan().design, self.split, name, value, locked)
         self.change(seen, split=_texts(split), rule=BY_HAND, locked=locked)
 
     def use(self, seen: int, document: Mapping[str, Any], chosen: Plan, rule: str) -> None:
@@ -168,23 +172,9 @@ def _specification(text: str, schema_path: Path, described: str) -> Specificatio
     return read_specification(text, Schema.load(schema_path))
 
 
-_plans: OrderedDict[str, Plan] = OrderedDict()
-_guard = threading.Lock()
-
-
-def even_plan(specification: Specification) -> Plan:
-    """The same for all: what is measured, and what an equal split is worth. Kept, so that a slider answers at once."""
-    key = specification.digest
-    with _guard:
-        if key in _plans:
-            _plans.move_to_end(key)
-            return _plans[key]
-    made = plan(specification, EVEN, report_losses=False)
-    with _guard:
-        _plans[key] = made
-        while len(_plans) > _MOST_PLANS:
-            _plans.popitem(last=False)
-    return made
+@lru_cache(maxsize=8)
+def _even_plan(text: str, schema_path: Path, described: str) -> Plan:
+    return plan(_specification(text, schema_path, described), EVEN, report_losses=False)
 
 
 def _texts(split: Mapping[str, Fraction]) -> dict[str, str]:

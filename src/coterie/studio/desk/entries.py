@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -34,11 +34,8 @@ CONDITIONS = 4  # rows of the form; a condition left empty does not count
 GROUPS = 3
 _OF_TWO = ("sum", "covariance", "correlation", "slope", "intercept")
 _WORDS = ("declared", "private")  # what may stand in the place of a list of values
-_PLAIN = ("quantile", "trim", "at_least", "at_most", "least_std", "weight", "tolerance", "candidates")
-_NESTED = ("about", "shape", "totals")  # written as YAML, for those who know the specification
-
-
 LISTS = {"statistic": "statistics", "equation": "equations"}  # the part of the specification behind each form
+OWN = "formula"  # the choice that stands for a formula of one's own
 
 
 def entry_of(view: str, form: Sent, schema: Schema) -> tuple[str, Any]:
@@ -53,76 +50,13 @@ def fields_of(view: str, name: str, entry: Any) -> dict[str, str]:
     return {"name": name, **(_statistic_fields(entry) if view == "statistic" else _equation_fields(entry))}
 
 
-def _statistic(form: Sent, schema: Schema) -> dict[str, Any]:
-    kind = form.text("kind")
-    entry: dict[str, Any] = {"kind": kind}
-    columns = form.several("of") if kind not in ("count", "proportion") else []
-    if columns:
-        entry["of"] = columns if kind in _OF_TWO and len(columns) > 1 else columns[0]
-    where, that = _conditions(form, "where", schema), _conditions(form, "that", schema)
-    by = _groups(form, schema)
-    if kind == "histogram":
-        entry |= _bins(form, schema, columns[0] if columns else "")
-    if where:
-        entry["where"] = where
-    if kind == "proportion" and that:
-        entry["that"] = that
-    if by:
-        entry["by"] = by
-    if form.flag("complete") and (by or kind == "histogram"):
-        entry["complete"] = True
-    expected = expected_of(form.text("expected"))
-    if expected is not None:
-        entry["expected"] = expected
-    for name in _PLAIN:
-        if form.text(name) and not (name == "quantile" and kind != "quantile"):
-            entry[name] = plain(form.text(name))
-    for name in _NESTED:
-        if form.text(name):
-            entry[name] = _nested(form.text(name), name)
-    for name, usual in (("summary", "mean"), ("route", "auto")):
-        if form.text(name) not in ("", usual):
-            entry[name] = form.text(name)
-    if form.text("weighted"):
-        entry["weighted"] = form.text("weighted") == "true"
-    return entry
-
-
-def _statistic_fields(entry: Mapping[str, Any]) -> dict[str, str]:
-    listed = columns_of(entry)
-    fields = {"kind": str(entry.get("kind", "count")), "complete": "yes" if entry.get("complete") else ""}
-    fields |= {f"of-{number}": str(column) for number, column in enumerate(listed)}
-    for part in ("where", "that"):
-        for number, (column, condition) in enumerate((entry.get(part) or {}).items()):
-            fields[f"{part}-column-{number}"] = str(column)
-            if isinstance(condition, dict):
-                fields[f"{part}-from-{number}"] = str(condition.get("from", ""))
-                fields[f"{part}-below-{number}"] = str(condition.get("below", ""))
-            else:
-                fields[f"{part}-values-{number}"] = _listed(condition)
-    for number, (column, values) in enumerate((entry.get("by") or {}).items()):
-        fields[f"by-column-{number}"], fields[f"by-values-{number}"] = str(column), _listed(values)
-    for part in ("bins", "values"):
-        fields[part] = _listed(entry[part]) if part in entry else ""
-    fields["expected"] = expected_text(entry.get("expected"))
-    fields["weighted"] = str(entry.get("weighted", "")).lower()
-    for part in _NESTED:
-        written = yaml.safe_dump(entry[part], sort_keys=False) if part in entry else ""
-        fields[part] = written.removesuffix("\n...\n").strip()
-    for part in (*_PLAIN, "summary", "route"):
-        fields[part] = str(entry.get(part, ""))
-    return fields
-
-
-def columns_of(entry: Mapping[str, Any]) -> list[Any]:
-    columns = entry.get("of")
-    return columns if isinstance(columns, list) else [] if columns is None else [columns]
-
-
 def sent_fields(form: Sent) -> dict[str, str]:
     """What was typed, to be shown again beside what is wrong with it."""
     fields = {name: form.text(name) for name in form.names if name != "of"}
     return fields | {f"of-{number}": column for number, column in enumerate(form.several("of"))}
+
+
+# What is typed into one field, and its value in the specification.
 
 
 def plain(text: str) -> int | float | str:
@@ -138,8 +72,6 @@ def plain(text: str) -> int | float | str:
 def expected_of(text: str) -> Any:
     """`600`, `9 to 13`, or one line per group: `yes: 600`."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
-        return None
     if len(lines) == 1 and ":" not in lines[0]:
         return _expected(lines[0])
     groups = {}
@@ -152,15 +84,6 @@ def expected_of(text: str) -> Any:
             )
         groups[label.strip()] = _expected(value.strip())
     return groups
-
-
-def _nested(text: str, name: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ParameterError(
-            f"`{name}` cannot be read.", "Write one line an entry, such as size: 600 or mean: 36."
-        ) from None
 
 
 def _expected(text: str) -> Any:
@@ -176,6 +99,85 @@ def expected_text(expected: object) -> str:
     return "" if expected is None else str(expected)
 
 
+def _nested(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ParameterError(
+            "This is not valid YAML.", "Write one line per entry, such as size: 600 or mean: 36."
+        ) from None
+
+
+def _nested_text(value: Any) -> str:
+    return yaml.safe_dump(value, sort_keys=False).removesuffix("\n...\n").strip()
+
+
+# By name: how a field is read and written. One that is empty, or holds what is usual, is not written down.
+Fields = Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]]
+_FIELDS: Fields = {
+    **dict.fromkeys(("quantile", "trim", "at_least", "at_most", "least_std", "candidates"), (plain, str)),
+    **dict.fromkeys(("weight", "tolerance"), (plain, str)),
+    **dict.fromkeys(("about", "shape", "totals"), (_nested, _nested_text)),  # as YAML, for experts
+    **dict.fromkeys(("summary", "route"), (str, str)),
+    "expected": (expected_of, expected_text),
+    "weighted": (lambda text: text == "true", lambda value: str(value).lower()),
+}
+_OF_EQUATIONS: Fields = {
+    **dict.fromkeys(("weight", "tolerance", "guard"), (plain, str)),
+    "summary": (str, str),
+}
+_USUAL = {"summary": "mean", "route": "auto"}
+
+
+def _read(form: Sent, fields: Fields) -> dict[str, Any]:
+    typed = {name: form.text(name) for name in fields}
+    return {name: fields[name][0](text) for name, text in typed.items() if text not in ("", _USUAL.get(name))}
+
+
+def _written(entry: Mapping[str, Any], fields: Fields) -> dict[str, str]:
+    return {name: write(entry[name]) if name in entry else "" for name, (_, write) in fields.items()}
+
+
+# A statistic.
+
+
+def _statistic(form: Sent, schema: Schema) -> dict[str, Any]:
+    kind = form.text("kind")
+    columns = form.several("of") if kind not in ("count", "proportion") else []
+    parts = {
+        "of": columns if kind in _OF_TWO and len(columns) > 1 else columns[0] if columns else None,
+        **(_bins(form, schema, columns) if kind == "histogram" else {}),
+        "where": _conditions(form, "where", schema),
+        "that": _conditions(form, "that", schema) if kind == "proportion" else None,
+        "by": _groups(form, schema),
+    }
+    parts["complete"] = form.flag("complete") and bool(parts["by"] or kind == "histogram")
+    fields = _read(form, _FIELDS)
+    if kind != "quantile":
+        fields.pop("quantile", None)
+    return {"kind": kind} | {name: part for name, part in parts.items() if part} | fields
+
+
+def _statistic_fields(entry: Mapping[str, Any]) -> dict[str, str]:
+    fields = {"kind": str(entry.get("kind", "count")), "complete": "yes" if entry.get("complete") else ""}
+    fields |= {f"of-{number}": str(column) for number, column in enumerate(columns_of(entry))}
+    for part in ("where", "that"):
+        for number, (column, condition) in enumerate((entry.get(part) or {}).items()):
+            fields[f"{part}-column-{number}"] = str(column)
+            ends = condition if isinstance(condition, dict) else {"values": _listed(condition)}
+            fields |= {f"{part}-{end}-{number}": str(value) for end, value in ends.items()}
+    for number, (column, values) in enumerate((entry.get("by") or {}).items()):
+        fields[f"by-column-{number}"], fields[f"by-values-{number}"] = str(column), _listed(values)
+    for part in ("bins", "values"):
+        fields[part] = _listed(entry[part]) if part in entry else ""
+    return fields | _written(entry, _FIELDS)
+
+
+def columns_of(entry: Mapping[str, Any]) -> list[Any]:
+    columns = entry.get("of")
+    return columns if isinstance(columns, list) else [] if columns is None else [columns]
+
+
 def _conditions(form: Sent, part: str, schema: Schema) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for number in range(CONDITIONS):
@@ -186,9 +188,8 @@ def _conditions(form: Sent, part: str, schema: Schema) -> dict[str, Any]:
             raise ParameterError(
                 f"Two conditions are about '{column}'.", "Put its values into one condition, separated by ;"
             )
-        ends = {
-            end: plain(text) for end in ("from", "below") if (text := form.text(f"{part}-{end}-{number}"))
-        }
+        typed = {end: form.text(f"{part}-{end}-{number}") for end in ("from", "below")}
+        ends = {end: plain(text) for end, text in typed.items() if text}
         values = _values(form.text(f"{part}-values-{number}"), schema[column])
         if ends and values:
             raise ParameterError(f"'{column}' has values and a range.", "Give one of the two.")
@@ -197,24 +198,20 @@ def _conditions(form: Sent, part: str, schema: Schema) -> dict[str, Any]:
 
 
 def _groups(form: Sent, schema: Schema) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for number in range(GROUPS):
-        column = form.text(f"by-column-{number}")
-        written = form.text(f"by-values-{number}")
-        if column and written in _WORDS:
-            found[column] = written
-        elif column:
-            found[column] = _values(written, schema[column]) or labels_of(schema[column])
-    return found
+    typed = {form.text(f"by-column-{n}"): form.text(f"by-values-{n}") for n in range(GROUPS)}
+    return {
+        column: values if values in _WORDS else _values(values, schema[column]) or labels_of(schema[column])
+        for column, values in typed.items()
+        if column
+    }
 
 
-def _bins(form: Sent, schema: Schema, column: str) -> dict[str, Any]:
+def _bins(form: Sent, schema: Schema, columns: list[str]) -> dict[str, Any]:
     edges = [plain(part.strip()) for part in form.text("bins").split(";") if part.strip()]
-    if edges:
+    if edges or not columns:
         return {"bins": edges}
-    if not column:
-        return {}
-    return {"values": _values(form.text("values"), schema[column]) or labels_of(schema[column])}
+    attribute = schema[columns[0]]
+    return {"values": _values(form.text("values"), attribute) or labels_of(attribute)}
 
 
 def labels_of(attribute: Attribute) -> list[str]:
@@ -238,37 +235,28 @@ def _listed(values: object) -> str:
     return "; ".join(str(value) for value in values) if isinstance(values, list) else str(values)
 
 
-OWN = "formula"  # the choice that stands for a formula of one's own
-_NUMBERS = ("weight", "tolerance", "guard")
+# An equation.
 
 
 def _equation(form: Sent) -> dict[str, Any] | str:
     ready = form.text("ready", OWN)
-    entry: dict[str, Any]
+    fields = _read(form, _OF_EQUATIONS)
     if ready == OWN:
-        entry = {"formula": form.text("formula")}
-    else:
-        arguments = READY_MADE[ready].arguments if ready in READY_MADE else ()
-        entry = {"ready": ready, "of": {name: form.text(f"{ready}-{name}") for name in arguments}}
-    for name in _NUMBERS:
-        if form.text(name):
-            entry[name] = plain(form.text(name))
-    if form.text("summary") not in ("", "mean"):
-        entry["summary"] = form.text("summary")
-    return entry["formula"] if set(entry) == {"formula"} else entry
+        formula = form.text("formula")
+        return {"formula": formula, **fields} if fields else formula
+    arguments = READY_MADE[ready].arguments if ready in READY_MADE else ()
+    return {"ready": ready, "of": {name: form.text(f"{ready}-{name}") for name in arguments}, **fields}
 
 
 def _equation_fields(entry: Mapping[str, Any] | str) -> dict[str, str]:
     content = {"formula": entry} if isinstance(entry, str) else entry
     ready = str(content.get("ready", OWN))
-    fields = {"ready": ready, "formula": str(content.get("formula", ""))}
     arguments: Any = content.get("of") or {}
     if isinstance(arguments, list) and ready in READY_MADE:
         arguments = dict(zip(READY_MADE[ready].arguments, arguments, strict=False))
+    fields = {"ready": ready, "formula": str(content.get("formula", ""))}
     fields |= {f"{ready}-{argument}": str(statistic) for argument, statistic in arguments.items()}
-    for part in (*_NUMBERS, "summary"):
-        fields[part] = str(content.get(part, ""))
-    return fields
+    return fields | _written(content, _OF_EQUATIONS)
 
 
 def equation_words(entry: Mapping[str, Any] | str) -> str:

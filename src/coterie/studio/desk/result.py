@@ -22,58 +22,49 @@ from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.prediction.target_error import PredictedError, TargetError
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.statistics.releasing.tidy_table import read, rows_of
-from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
-from coterie.studio.desk.paying import Paying, rule_of
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
+from coterie.studio.desk.release import StatisticsOrder, rule_of
 from coterie.studio.ledgers import account_of
-from coterie.studio.same_in_code import ways
+from coterie.studio.same_in_code import Ways, arguments, call, options, ways
 
 
-def planning(desk: Desk) -> list[tuple[str, str]]:
-    specification, split = str(desk.specification_path), str(desk.split_path)
-    rule = rule_of(desk)
-    command = ["coterie", "stats", "plan", specification]
-    if rule is None:
-        command += ["--split", split]
-        named = f", split={split!r}"
-    else:
-        command += [] if rule == DEFAULT else ["--allocator", rule]
-        named = "" if rule == DEFAULT else f", {rule!r}"
-    python = [
-        f"chosen = coterie.statistics.plan({specification!r}{named})",
+def planning(desk: Desk) -> Ways:
+    given = _split(desk)
+    specification = str(desk.specification_path)
+    return ways(
+        shlex.join(["coterie", "stats", "plan", specification, *options(given)]),
+        f"chosen = coterie.statistics.plan({', '.join([repr(specification), *arguments(given)])})",
         "for error in chosen.errors:",
         "    print(error.name, error.mean, error.median, error.p95)",
+    )
+
+
+def releasing(desk: Desk, order: StatisticsOrder) -> Ways:
+    specification, data = str(desk.specification_path), str(desk.data_path())
+    given = {**_split(desk), "ledger": order.ledger}
+    command = ["coterie", "stats", "release", specification]
+    commands = [
+        [*command, *options({"data": data, "output": order.target, **given})],
+        ["coterie", "stats", "verify", order.target, f"{order.target}.certificate.json"],
     ]
-    return ways(shlex.join(command), python)
-
-
-def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
-    specification, rule = str(desk.specification_path), rule_of(desk)
-    command = ["coterie", "stats", "release", specification, "--data", str(desk.data_path())]
-    command += ["--output", paying.target]
-    options = {
-        "split": str(desk.split_path) if rule is None else None,
-        "allocator": rule if rule != DEFAULT else None,
-        "ledger": paying.ledger,
-    }
-    given = {name: value for name, value in options.items() if value}
-    for name, value in given.items():
-        command += [f"--{name}", value]
-    python = [
-        "published = coterie.statistics.release(",
-        *(f"    {value!r}," for value in (specification, str(desk.data_path()), paying.target)),
-        *(f"    {name}={value!r}," for name, value in given.items()),
-        ")",
+    if order.ledger and order.lifetime:
+        new = {"population": order.population, "lifetime": order.lifetime, "delta": order.delta}
+        new |= account_of(desk.project.schema())
+        commands.insert(0, ["coterie", "ledger", "init", order.ledger, *options(new)])
+    inputs = map(repr, (specification, data, order.target))
+    return ways(
+        "\n".join(map(shlex.join, commands)),
+        call("published = coterie.statistics.release", *inputs, *arguments(given)),
         "print(published.path, published.certificate.guarantee.label)",
-    ]
-    verify = ["coterie", "stats", "verify", paying.target, f"{paying.target}.certificate.json"]
-    first = ""
-    if paying.ledger and paying.lifetime:
-        new = ["--population", paying.population, "--lifetime", paying.lifetime]
-        new += ["--delta", paying.delta] if paying.delta else []
-        for name, value in account_of(desk.project.schema()).items():
-            new += [f"--{name.replace('_', '-')}", str(value)]
-        first = shlex.join(["coterie", "ledger", "init", paying.ledger, *new]) + "\n"
-    return ways(f"{first}{shlex.join(command)}\n{shlex.join(verify)}", python)
+    )
+
+
+def _split(desk: Desk) -> dict[str, str]:
+    """How the budget is split, where that is not the usual way."""
+    rule = rule_of(desk)
+    if rule is None:
+        return {"split": str(desk.split_path)}
+    return {} if rule == DEFAULT else {"allocator": rule}
 
 
 # Shares and predicted errors, as the page and its script show them. Every number is the library's.
@@ -82,7 +73,7 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
 def shown(desk: Desk) -> dict[str, Any]:
     """Ready for JSON: who gets how much, and how far each number will probably be off."""
     chosen = desk.plan()
-    even, design = even_plan(chosen.specification), chosen.design
+    even, design = desk.even_plan(), chosen.design
     total, feasible = float(design.total), design.feasible
     used = feasible.used(np.array([float(budget) for budget in chosen.budgets]))
     names = names_in_words(chosen.specification)

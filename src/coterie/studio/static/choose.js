@@ -2,7 +2,6 @@
 "use strict";
 {
   const form = document.getElementById("choice");
-  const parts = ["summary", "cards", "ways"];
 
   // A slider over the logarithm and the field that counts.
   const pair = (slider, field, name, text) => {
@@ -32,19 +31,10 @@
     asking = new AbortController();
     try {
       const answer = await fetch(`${form.dataset.live}?${new URLSearchParams(new FormData(form))}`, { signal: asking.signal });
-      if (!answer.ok) return;
-      put(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      if (answer.ok) replaceParts(await pageOf(answer), ["summary", "cards", "ways"]);
     } catch (error) {
       if (error.name !== "AbortError") throw error;
     }
-  }
-
-  function put(fresh) {
-    const focused = document.activeElement?.id;
-    const open = [...document.querySelectorAll("details[open][id]")].map((details) => details.id);
-    for (const part of parts) document.getElementById(part).replaceChildren(...fresh.getElementById(part).childNodes);
-    for (const id of open) { const details = document.getElementById(id); if (details) details.open = true; }
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
 
   document.addEventListener("input", (event) => { if (event.target.form === form && event.target.name) soon(); });

@@ -84,13 +84,11 @@ if (filter) {
     pending = false;
     busy += 1;
     line = line.then(async () => {
-      const answer = await fetch(form.action, { method: "POST", body: content() });
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = await pageOf(await fetch(form.action, { method: "POST", body: content() }));
       const problem = fresh.querySelector("main > .problem[role=alert]");
       if (problem) { told.textContent = `Not saved: ${problem.textContent.trim()}`; return; }
       told.textContent = "Saved.";
-      const version = fresh.querySelector("input[name=version]").value;
-      for (const field of document.querySelectorAll("input[name=version]")) field.value = version;
+      setVersion(fresh.querySelector("input[name=version]").value);
       for (const part of ["#states", ".done-so-far"]) put(document.querySelector(part), fresh.querySelector(part));
       for (const row of rows) {
         const other = fresh.getElementById(row.id);
@@ -99,11 +97,9 @@ if (filter) {
         row.className = other.className;
         for (const part of [".state", ".hints", ".labels > summary"]) put(row.querySelector(part), other.querySelector(part));
       }
-    }).catch(() => { told.textContent = "Not saved: the studio does not answer. Is it still running?"; }).finally(() => { busy -= 1; });
+    }).catch(() => { told.textContent = `Not saved. ${NO_ANSWER}`; }).finally(() => { busy -= 1; });
   }
-  document.getElementById("schema-file").addEventListener("change", async (event) => {
-    document.getElementById("yaml").value = await event.target.files[0].text();
-  });
+  readInto("schema-file", "yaml");
   document.getElementById("taxonomy-upload").addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = event.target, file = form.querySelector("input").files[0], told = document.getElementById("taxonomy-told");
@@ -115,7 +111,7 @@ if (filter) {
       if (answer.ok) document.getElementById("taxonomies").append(new Option("", found.taxonomy));
     } catch {
       told.className = "problem";
-      told.textContent = "The studio does not answer. Is it still running?";
+      told.textContent = NO_ANSWER;
     }
   });
 }

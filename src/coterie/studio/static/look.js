@@ -22,9 +22,8 @@
   // One after the other: an answer that overtakes a later one would show an older state, and name an older version.
   function ask(parts, request) {
     line = line.then(async () => {
-      const answer = await request();
-      put(new DOMParser().parseFromString(await answer.text(), "text/html"), parts);
-    }).catch(() => tell("The studio does not answer. Is it still running?"));
+      put(await pageOf(await request()), parts);
+    }).catch(() => tell(NO_ANSWER));
   }
 
   function tell(words) {
@@ -36,15 +35,9 @@
     if (!fresh.getElementById("look")) { location.reload(); return; }
     const told = fresh.querySelector("main > .problem");
     tell(told ? told.textContent.trim() : "");
-    const open = [...document.querySelectorAll("details[open][id]")].map((details) => details.id);
     const version = fresh.querySelector("#look input[name=version]").value;
-    for (const part of parts) {
-      const here = document.getElementById(part);
-      here.replaceChildren(...fresh.getElementById(part).childNodes);
-      for (const section of here.querySelectorAll(".job")) if (["waiting", "running"].includes(section.dataset.state)) follow(section);
-    }
-    for (const field of document.querySelectorAll("input[name=version]")) field.value = version;
-    for (const id of open) { const details = document.getElementById(id); if (details) details.open = true; }
+    replaceParts(fresh, parts);
+    setVersion(version);
     const codes = fresh.querySelectorAll(".equivalent code");
     document.querySelectorAll(".equivalent code").forEach((code, place) => { if (codes[place]) code.textContent = codes[place].textContent; });
   }

@@ -15,10 +15,7 @@ choosing(document.getElementById("kind"), "kinds");
 choosing(document.getElementById("ready"), "ready");
 choosing(document.getElementById("unit"), "unit");
 
-const imported = document.getElementById("specification-file");
-if (imported) imported.addEventListener("change", async () => {
-  document.getElementById("text").value = await imported.files[0].text();
-});
+readInto("specification-file", "text");
 
 for (const form of document.querySelectorAll("form.once")) {
   form.addEventListener("submit", () => { form.classList.add("saving"); });
@@ -48,7 +45,7 @@ if (desk) {
       if (answer.ok) show(told, dragged ? share : null);
       else tell(`${told.problem} ${told.advice}`);
     } catch {
-      tell("The studio does not answer. Is it still running?");
+      tell(NO_ANSWER);
     }
     busy = false;
     if (waiting) send();
@@ -61,7 +58,7 @@ if (desk) {
 
   function show(told, held) {
     problem.hidden = true;
-    for (const field of document.querySelectorAll("input[name=version]")) field.value = told.version;
+    setVersion(told.version);
     told.shares.forEach((share, index) => {
       const row = shares[index], slider = row.querySelector("input[type=range]");
       if (row !== held || waiting === null) slider.value = share.value;

@@ -1,6 +1,7 @@
 // What every page needs. Each page works as plain forms; this adds progress, copying and the theme.
 "use strict";
 
+const NO_ANSWER = "The studio does not answer. Is it still running?";
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
@@ -51,7 +52,7 @@ async function follow(section) {
     try {
       job = await (await fetch(section.dataset.job)).json();
     } catch {
-      section.querySelector(".job-words").textContent = "The studio does not answer. Is it still running?";
+      section.querySelector(".job-words").textContent = NO_ANSWER;
       await new Promise((done) => setTimeout(done, 2000));
       continue;
     }
@@ -68,8 +69,38 @@ async function follow(section) {
     await new Promise((done) => setTimeout(done, 400));
   }
 }
-for (const section of document.querySelectorAll(".job")) {
-  if (["waiting", "running"].includes(section.dataset.state)) follow(section);
+function followJobs(within) {
+  for (const section of within.querySelectorAll(".job")) if (["waiting", "running"].includes(section.dataset.state)) follow(section);
+}
+followJobs(document);
+
+// Parts of a page that was loaded anew, in the place of the same parts here. What is open stays open, and the focus stays.
+function replaceParts(fresh, parts) {
+  const focused = document.activeElement?.id;
+  const open = [...document.querySelectorAll("details[open][id]")].map((details) => details.id);
+  for (const part of parts) {
+    const here = document.getElementById(part);
+    here.replaceChildren(...fresh.getElementById(part).childNodes);
+    followJobs(here);
+  }
+  for (const id of open) { const details = document.getElementById(id); if (details) details.open = true; }
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+async function pageOf(answer) {
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+// Every form of the page names the version that it shows.
+function setVersion(version) {
+  for (const field of document.querySelectorAll("input[name=version]")) field.value = version;
+}
+
+// The text of a file that somebody chooses, into a field.
+function readInto(file, field) {
+  document.getElementById(file)?.addEventListener("change", async (event) => {
+    document.getElementById(field).value = await event.target.files[0].text();
+  });
 }
 
 const upload = document.getElementById("upload");
@@ -101,6 +132,6 @@ if (upload) upload.addEventListener("submit", (event) => {
     if (request.status === 200) location.href = request.response.address;
     else tell(request.response ? `${request.response.problem} ${request.response.advice}` : "The upload was refused.");
   });
-  request.addEventListener("error", () => tell("The studio does not answer. Is it still running?"));
+  request.addEventListener("error", () => tell(NO_ANSWER));
   request.send(file);
 });

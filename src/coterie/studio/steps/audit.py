@@ -17,7 +17,7 @@ from coterie.report.charts.inline import sign as mark_sign
 from coterie.report.charts.svg import Svg
 from coterie.schema.exact import parse_epsilon
 from coterie.studio.forms import Form, Sent
-from coterie.studio.jobs import Jobs, key_of
+from coterie.studio.jobs import Jobs, Latest
 from coterie.studio.pages import Opened, Running, download, go, picture, step_page
 from coterie.studio.project import Project, SignedReason
 from coterie.studio.same_in_code import audit_lines
@@ -29,8 +29,7 @@ _USUAL: dict[str, Any] = {"of": 0, "seconds": 60, "known": 0.04, "control": "", 
 
 @router.get("/p/{project}/audit")
 def audit(project: Opened, jobs: Running, of: Annotated[int | None, Query(ge=0)] = None) -> Response:
-    last = jobs.result(project, "audit")
-    asked = dict(last["parameters"]) if last else _USUAL
+    asked = jobs.latest(project, "audit").parameters or _USUAL
     if of is not None and of <= len(project.state.released):
         asked = {**asked, "of": of}
     return _shown(project, jobs, {**asked, "known": f"{100 * asked['known']:.12g}"})
@@ -50,14 +49,14 @@ def start(project: Opened, jobs: Running, form: Form) -> Response:
 @router.get("/p/{project}/audit/report")
 def report(project: Opened, jobs: Running) -> Response:
     """The page of `coterie audit`, for the steward only."""
-    last = jobs.result(project, "audit")
-    return download(project.folder / last["found"]["page"] if last else None, "audit-DO-NOT-PUBLISH.html")
+    found = jobs.latest(project, "audit").found
+    return download(project.folder / found["page"] if found else None, "audit-DO-NOT-PUBLISH.html")
 
 
 @router.get("/p/{project}/audit/figure.{kind}")
 def figure(project: Opened, jobs: Running, kind: str) -> Response:
-    last = jobs.result(project, "audit")
-    drawn = _figure(last["found"]["findings"]) if last else None
+    found = jobs.latest(project, "audit").found
+    drawn = _figure(found["findings"]) if found else None
     if drawn is None or kind not in ("svg", "png", "csv"):
         raise HTTPException(404)
     return picture(drawn, "audit-DO-NOT-PUBLISH", kind)
@@ -65,10 +64,9 @@ def figure(project: Opened, jobs: Running, kind: str) -> Response:
 
 @router.post("/p/{project}/audit/sign")
 def sign(project: Opened, jobs: Running, form: Form) -> Response:
-    """Why they go on despite a severe finding: without it, nothing is released."""
-    last = jobs.result(project, "audit")
+    """Record why a release goes on despite a severe finding. Without a reason nothing is released."""
     try:
-        project.change(form.version, signed=SignedReason.sent(form, last["key"] if last else ""))
+        project.change(form.version, signed=SignedReason.sent(form, jobs.latest(project, "audit").key))
     except CoterieError as problem:
         return _shown(project, jobs, dict(_USUAL), problem)
     return go(project, "release")
@@ -111,58 +109,53 @@ def _share(text: str) -> float:
 def _shown(
     project: Project, jobs: Jobs, asked: dict[str, Any], problem: CoterieError | None = None
 ) -> Response:
-    job, last = jobs.find(project, "audit"), jobs.result(project, "audit")
-    found = last["found"] if last else None
-    made = last["parameters"] if last else {}
+    last = jobs.latest(project, "audit")
+    found, made = last.found, last.parameters
     return step_page(
         project,
         "audit",
         problem,
         asked=asked,
-        job=job,
+        job=last.job,
         found=found,
         made=made,
-        stale=bool(last) and _stale(project, last),
+        stale=found is not None and not _holds(last),
         figure=_figure(found["findings"]) if found else None,
-        marks=_marks(found["findings"]) if found else [],
+        mark=_mark,
         key=_key(found["level"]) if found else [],
         changes=_changes(project, found, made) if found else [],
         gate=severe_audit(project, jobs),
         signed=signed_reason(project, jobs),
-        ways=audit_lines(project, made) if last and project.state.choice else [],
+        ways=audit_lines(project, made) if found and project.state.choice else [],
     )
 
 
-def _stale(project: Project, last: dict[str, Any] | None) -> bool:
-    """Whether the result is of another table, description or method than the ones that stand now."""
-    assert last is not None
-    now = dict(last["parameters"])
-    if not now["of"] and project.state.choice is not None:
-        now["choice"] = project.state.choice.model_dump()
-    return bool(key_of(project, "audit", now) != last["key"])
+def _holds(last: Latest) -> bool:
+    """Whether there is a result, of the table, the description and the method that stand now."""
+    choice = last.project.state.choice
+    preview = {"choice": choice.model_dump()} if choice and not last.parameters.get("of") else {}
+    return last.made_with({**last.parameters, **preview})
 
 
 def severe_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
-    """The last audit, where it found a severe risk in what stands here now."""
-    last = jobs.result(project, "audit")
-    if last is None or last["found"]["level"] != Level.SEVERE or _stale(project, last):
+    """The last audit, if it found a severe risk in the current choice."""
+    found, state = last_audit(project, jobs), project.state
+    if found is None or found["level"] != Level.SEVERE:
         return None
-    of, state = last["parameters"]["of"], project.state
-    if of and state.released[of - 1].choice != state.choice:
-        return None
-    return dict(last["found"])
+    of = found["of"]
+    return None if of and state.released[of - 1].choice != state.choice else found
 
 
 def last_audit(project: Project, jobs: Jobs) -> dict[str, Any] | None:
-    """What was found about what stands here now; nothing where no audit was made since."""
-    last = jobs.result(project, "audit")
-    return None if last is None or _stale(project, last) else last["found"] | {"of": last["parameters"]["of"]}
+    """The last audit, if it is of the current table, description and choice."""
+    last = jobs.latest(project, "audit")
+    return {**last.found, "of": last.parameters["of"]} if last.found and _holds(last) else None
 
 
 def signed_reason(project: Project, jobs: Jobs) -> SignedReason | None:
-    """Of the severe audit that stands; one that was signed for an earlier audit is void."""
-    signed, last = project.state.signed, jobs.result(project, "audit")
-    return signed if signed is not None and last is not None and signed.audit == last["key"] else None
+    """The reason that was signed for the last audit. One for an earlier audit is void."""
+    signed, last = project.state.signed, jobs.latest(project, "audit")
+    return signed if signed is not None and last.found and signed.audit == last.key else None
 
 
 def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> list[tuple[str, str]]:
@@ -194,14 +187,11 @@ def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> l
     return rows
 
 
-def _marks(findings: list[dict[str, Any]]) -> list[Svg]:
-    """Of each finding on a scale from 0 to 1; an ε or a multiple has no place there."""
-    drawn = []
-    for finding in findings:
-        value, low, high, baseline = finding["bar"]
-        shown = finding["drawn"] and value is not None
-        drawn.append(compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg())
-    return drawn
+def _mark(finding: dict[str, Any]) -> Svg:
+    """On a scale from 0 to 1. An ε or a multiple has no place there."""
+    value, low, high, baseline = finding["bar"]
+    shown = finding["drawn"] and value is not None
+    return compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg()
 
 
 def _key(level: str) -> list[Svg]:

@@ -13,7 +13,7 @@ from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.methods.recipe import GROUPINGS, Method
 from coterie.promise.posterior import DP, odds_in_words
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Role, Schema
 from coterie.schema.exact import parse_epsilon
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import Opened, Running, go, page, step_page
@@ -21,7 +21,7 @@ from coterie.studio.project import Choice, Project
 from coterie.studio.promise import FIRM, FIRMNESS, ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import protect_lines
 from coterie.studio.steps.look import start as start_looking
-from coterie.studio.words import in_plain_words
+from coterie.studio.vocabulary import in_plain_words
 
 router = APIRouter()
 
@@ -177,7 +177,7 @@ def _notes(schema: Schema) -> list[str]:
         ),
         ([a.name for a in protected if a.order_from_data], "ordered by the data, which breaks every proof"),
         (
-            [a.name for a in protected if a.domain and a.domain.source is Source.DP],
+            schema.searched,
             "without public bounds: a part of its ε pays for finding some",
         ),
     )

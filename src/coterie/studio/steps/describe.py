@@ -20,15 +20,16 @@ from coterie.publication.staging import stage_bytes
 from coterie.report.charts.inline import small_bars
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Role, Schema
 from coterie.schema.document import parse_yaml
+from coterie.schema.provenance import marked, remembered
 from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
-from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
+from coterie.studio.attribute_form import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
-from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import Opened, Running, attached, go, step_page, told
-from coterie.studio.project import Project, Stale, marked, remembered
+from coterie.studio.jobs import Jobs
+from coterie.studio.pages import Opened, Running, attached, error_as_json, go, step_page
+from coterie.studio.project import Project, Stale
 from coterie.studio.same_in_code import describing_lines
-from coterie.studio.suggesting import Suggestion, suggested
-from coterie.studio.words import MISSING, OUTSIDE, ROLES, TYPES
+from coterie.studio.suggestions import Suggestion, suggested
+from coterie.studio.vocabulary import MISSING, OUTSIDE, ROLES, TYPES
 from coterie.table.checked import same_columns
 from coterie.table.columns.cells import without_marks
 from coterie.table.columns.labels import category_column
@@ -62,7 +63,7 @@ def shown(
         rows = [row_of(attribute) for attribute in project.schema().attributes]
     _mark(project, rows)
     known, schema = _columns(project, jobs), project.schema()
-    job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
+    checked = jobs.latest(project, "describe")
     offered = [row for row in rows if row.name not in project.state.dismissed]
     roles = Counter(row.role for row in rows)
     suggestions = {row.name: found for row in offered if (found := _suggestion(project, row, known))}
@@ -83,8 +84,8 @@ def shown(
         orders={order: order for order in Order},
         factor=FACTOR,
         taxonomies=known_taxonomies(project),
-        job=job,
-        checked=checked["found"] if checked and checked["key"] == key_of(project, "describe", {}) else None,
+        job=checked.job,
+        checked=checked.found if checked.made_with({}) else None,
         same=describing_lines(project),
         typed={"yaml": "", "totals": _written_totals(schema)} | typed,
         rules=typed.get("rules", "\n".join(schema.rules)),
@@ -93,8 +94,8 @@ def shown(
 
 def _columns(project: Project, jobs: Jobs) -> dict[str, dict[str, Any]]:
     """What the first look found about each column."""
-    found = jobs.result(project, "load")
-    return {column["name"]: column for column in found["found"]["columns"]} if found else {}
+    found = jobs.latest(project, "load").found
+    return {column["name"]: column for column in found["columns"]} if found else {}
 
 
 def _suggestion(project: Project, row: AttributeForm, known: Columns) -> Suggestion | None:
@@ -106,7 +107,7 @@ def _suggestion(project: Project, row: AttributeForm, known: Columns) -> Suggest
 
 
 def _stops(project: Project, row: AttributeForm, known: Columns) -> int:
-    """The empty cells, also those that a mark makes empty, that would stop a release as the description stands."""
+    """How many empty cells, marked ones included, would stop a release as the table is described."""
     if not row.protected or row.missing != Missing.ERROR or row.not_applicable or row.name not in known:
         return 0
     marks = tuple(row.marks.split("\n")) if row.marks else ()
@@ -187,7 +188,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
 def _pressed(
     form: Sent, button: str, every: list[AttributeForm], rows: list[AttributeForm] | None = None
 ) -> list[AttributeForm]:
-    """The columns that a button means: the one that it stands at, or all. `rows`: where `every` is not all of them."""
+    """The columns that a button applies to: the one beside it, or `every`. `rows`: all columns, if `every` is not."""
     value, rows = form.text(button), every if rows is None else rows
     if value == "all":
         return every
@@ -195,7 +196,7 @@ def _pressed(
 
 
 def _require_described(project: Project, rows: list[AttributeForm], known: Columns) -> None:
-    """What is open would only stop a later page: it is said here, after all was saved."""
+    """Refuse to go on while something is open. All was saved before."""
     left = [row.name for row in rows if row.open or _stops(project, row, known)]
     if left:
         names = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
@@ -212,7 +213,7 @@ def _changed(
     to: str = "describe",
     **typed: Any,
 ) -> Response:
-    """Another description in the place of the one that stands there."""
+    """Replace the description by the one that `make` returns, or show what is wrong with it."""
     try:
         project.change(form.version, schema=make().to_yaml())
     except CoterieError as problem:
@@ -222,7 +223,7 @@ def _changed(
 
 @router.post("/p/{project}/describe/import")
 def take_in(project: Opened, jobs: Running, form: Form) -> Response:
-    """A schema file in the place of what stands there."""
+    """Replace the description by a schema file."""
     text = form.text("yaml")
 
     def make() -> Schema:
@@ -302,7 +303,7 @@ def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:
 
 
 def _fill(project: Project, rows: list[AttributeForm], wanted: list[AttributeForm]) -> None:
-    """Each that can be filled is, and marked; the first that cannot be is told."""
+    """Fill and mark every column that can be filled, then raise the first problem."""
     table, problem, filled = project.typed_table(), None, {}
     for row in wanted:
         try:
@@ -376,7 +377,9 @@ async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST:
-            return told(DataError("The taxonomy is larger than 20 MB.", "Give its path instead."), 413)
+            return error_as_json(
+                DataError("The taxonomy is larger than 20 MB.", "Give its path instead."), 413
+            )
     place = project.folder / _FOLDER / Path(name).name
     place.parent.mkdir(exist_ok=True, mode=0o700)
     hidden = place.with_name(f".new.{place.name}")
@@ -386,7 +389,7 @@ async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str
         put_file(hidden, place)
     except CoterieError as error:
         hidden.unlink(missing_ok=True)
-        return told(error, 400)
+        return error_as_json(error, 400)
     return JSONResponse({"taxonomy": f"{_FOLDER}/{place.name}", "labels": leaves})
 
 

@@ -11,13 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.dossier import NoReason, compose_dossier
+from coterie.report.dossier import NoReason, compose_dossier, dossier_pdf
 from coterie.report.dossier_page import dossier_page
-from coterie.report.dossier_pdf import dossier_pdf
 from coterie.studio.forms import Form
 from coterie.studio.pages import Opened, attached, numbered, step_page
 from coterie.studio.project import PastRelease, Project, SignedReason, checked_file
-from coterie.studio.words import AUDIENCES
+from coterie.studio.vocabulary import AUDIENCES
 from coterie.table.address import without_credentials
 
 router = APIRouter()
@@ -40,7 +39,7 @@ def dossier(
 
 @router.post("/p/{project}/release/{number}/dossier/{version}.{kind}")
 def dossier_of_a_table(project: Opened, number: int, version: str, kind: str, form: Form) -> Response:
-    """With the address of a table behind a password, used for this dossier and kept nowhere; or with a reason to go on."""
+    """Of a table behind a password, whose address is kept nowhere; or of a release that needs a reason to go on."""
     if form.text("reason") and not (entry := numbered(project.state.released, number)).despite:
         released = list(project.state.released)
         released[number - 1] = entry.model_copy(update={"despite": str(SignedReason.sent(form))})

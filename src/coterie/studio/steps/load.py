@@ -17,13 +17,13 @@ from coterie.schema.attributes import Attribute, Role
 from coterie.studio.auth import AtHome, StudioHome
 from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form
-from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import Opened, Releasing, Running, go, page, step_page, told
+from coterie.studio.jobs import Jobs
+from coterie.studio.pages import Opened, Releasing, Running, error_as_json, go, page, step_page
 from coterie.studio.project import Origin, Project
 from coterie.studio.same_in_code import SHOWN, loading_lines
 from coterie.studio.steps import STEPS
 from coterie.studio.table_cache import is_untyped, stamp
-from coterie.studio.words import TYPES
+from coterie.studio.vocabulary import TYPES
 from coterie.table.address import is_database
 from coterie.table.hidden_files import put_file
 from coterie.table.reading import READERS, ending, ending_advice, ending_problem, has_tables, neighbours
@@ -115,13 +115,13 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
     most = request.app.state.largest_upload
     safe = Path(name).name
     if ending(Path(safe)) not in READERS:
-        return told(DataError(ending_problem(Path(safe)), ending_advice(Path(safe), READERS)), 400)
+        return error_as_json(DataError(ending_problem(Path(safe)), ending_advice(Path(safe), READERS)), 400)
     too_large = DataError(
         f"The file is larger than {most // 1_000_000:,} MB.",
         "Give its path on this machine instead of uploading it, or start `coterie studio` with --largest-upload.",
     )
     if int(request.headers.get("content-length") or 0) > most:
-        return told(too_large, 413)
+        return error_as_json(too_large, 413)
     project = Project.new(home.projects, safe, Origin(kind="upload", shown=safe))
     place, size = project.source, 0
     assert place is not None
@@ -135,12 +135,11 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
                     raise too_large
                 sink.write(chunk)
         put_file(hidden, place)
-    except CoterieError as error:
-        shutil.rmtree(project.folder)
-        return told(error, 413)
-    except OSError as error:
+    except (CoterieError, OSError) as error:
         shutil.rmtree(project.folder, ignore_errors=True)
-        return told(
+        if isinstance(error, CoterieError):
+            return error_as_json(error, 413)
+        return error_as_json(
             DataError(f"The file could not be kept ({error.strerror}).", "Make room on the disk."), 507
         )
     except BaseException:  # the browser went away in the middle
@@ -184,17 +183,17 @@ def load(project: Opened, jobs: Running) -> Response:
 
 
 def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
-    job, project = jobs.find(project, "load"), Project(project.folder)
+    last, project = jobs.latest(project, "load"), Project(project.folder)
+    counted = jobs.latest(project, "risk")
     # The table may be known before the job has said what it found; and an older studio said less.
-    found = _NOTHING_YET | (jobs.result(project, "load") or {"found": {}})["found"]
+    found = _NOTHING_YET | (last.found or {})
     loaded, preview = project.state.loaded, []
     if loaded:
         head = project.table().slice(0, SHOWN).to_pylist()
         preview = [[_cell(cell) for cell in row.values()] for row in head]
     source, schema = project.source, project.schema() if project.schema_path.exists() else None
     attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
-    counted = jobs.result(project, "risk")
-    fresh = counted is not None and counted["key"] == key_of(project, "risk", counted["parameters"])
+    keys = counted.parameters.get("keys", [])
     return step_page(
         project,
         "load",
@@ -205,11 +204,11 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
         guesses={name: guessed_words(attribute) for name, attribute in attributes.items()},
         bars=small_bars,
         key_names=[a.name for a in attributes.values() if a.role is not Role.IDENTIFIER][:_MOST_KEYS],
-        asked_keys=counted["parameters"]["keys"] if counted else [],
-        risk={**counted["found"], "by": counted["parameters"]["keys"]} if counted and fresh else None,
-        risk_job=jobs.find(project, "risk"),
-        job=job,
-        busy=job is not None and job.state in ("waiting", "running"),
+        asked_keys=keys,
+        risk={**counted.found, "by": keys} if counted.found and counted.made_with() else None,
+        risk_job=counted.job,
+        job=last.job,
+        busy=last.under_way,
         found=found,
         preview=preview,
         changed=bool(loaded and source and stamp(source) != loaded.stamp),
@@ -221,7 +220,7 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
 
 @router.post("/p/{project}/load/risk")
 def risk(project: Opened, jobs: Running, form: Form) -> Response:
-    """How easily people are found by some keys, in the table as it is."""
+    """Count how easily people are found by some keys, in the table as it is."""
     keys = form.several("keys")
     if not keys:
         nothing = ParameterError("No key is ticked.", "Tick what others may know of a person.")
@@ -232,7 +231,7 @@ def risk(project: Opened, jobs: Running, form: Form) -> Response:
 
 @router.get("/p/{project}/risk")
 def cancelled_risk(project: Opened) -> Response:
-    """Where cancelling leads."""
+    """The page to go back to when counting is cancelled."""
     return go(project, "load#risk")
 
 

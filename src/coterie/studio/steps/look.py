@@ -20,9 +20,9 @@ from coterie.report.ranking import UNITS
 from coterie.schema.attributes import Parameters, Schema, Source
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Form, Sent
-from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.looked import all_figures, crossed, looked
+from coterie.studio.jobs import Jobs
 from coterie.studio.pages import Opened, Running, as_csv, go, picture, step_page
+from coterie.studio.preview_findings import all_figures, crossed, looked
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import ChoicePromise, firmness, promised
 from coterie.studio.same_in_code import comparison_lines, preview_lines
@@ -36,7 +36,8 @@ _SIZES = (1_000, 5_000, 20_000, 100_000)
 def look(project: Opened, jobs: Running, request: Request) -> Response:
     if project.state.loaded is None or project.state.choice is None or not project.described:
         return step_page(project, "look")
-    if jobs.find(project, "look") is None and jobs.result(project, "look") is None:
+    last = jobs.latest(project, "look")
+    if last.job is None and last.found is None:
         start(project, jobs)
     return _shown(project, jobs, table=Sent(parse_qs(request.url.query)))
 
@@ -44,8 +45,8 @@ def look(project: Opened, jobs: Running, request: Request) -> Response:
 @router.get("/p/{project}/look/table.csv")
 def table_file(project: Opened, jobs: Running, request: Request) -> Response:
     """The shares of the chosen table, a line for each cell."""
-    result = jobs.result(project, "look")
-    asked = _table(project, result["found"], Sent(parse_qs(request.url.query))) if result else None
+    found = jobs.latest(project, "look").found
+    asked = _table(project, found, Sent(parse_qs(request.url.query))) if found else None
     if not asked or not asked["tables"]:
         raise HTTPException(404)
     lines = [
@@ -100,8 +101,8 @@ def look_again(project: Opened, jobs: Running, form: Form) -> Response:
 @router.get("/p/{project}/look/figures/{name}.{kind}")
 def figure(project: Opened, jobs: Running, name: str, kind: str) -> Response:
     """One figure of the page as a picture, or its numbers."""
-    result = jobs.result(project, "look")
-    drawn = all_figures(result["found"]) if result else {}
+    found = jobs.latest(project, "look").found
+    drawn = all_figures(found) if found else {}
     if name not in drawn or kind not in ("svg", "png", "csv"):
         raise HTTPException(404)
     return picture(drawn[name], name, kind)
@@ -109,7 +110,7 @@ def figure(project: Opened, jobs: Running, name: str, kind: str) -> Response:
 
 @router.get("/p/{project}/compare")
 def comparison(project: Opened) -> Response:
-    """Where cancelling a comparison leads."""
+    """The page to go back to when a comparison is cancelled."""
     return go(project, "look#comparison")
 
 
@@ -128,11 +129,10 @@ def compare(project: Opened, jobs: Running, form: Form) -> Response:
 def use(project: Opened, jobs: Running, form: Form) -> Response:
     """One line of the comparison becomes the project's choice, and is looked at."""
     try:
-        choice = _line_as_choice(form)
-        schema, result, said = project.schema(), jobs.result(project, "compare"), None
+        choice, schema, found = Choice.sent(form), project.schema(), jobs.latest(project, "compare").found
         promised(choice, schema, project.records)
-        if result is None or not result["found"]["synthetic"]:  # invented rows show nothing of the data
-            said = seen_in_data(schema)
+        # Invented rows show nothing of the data.
+        said = None if found and found["synthetic"] else seen_in_data(schema)
         project.change(form.version, choice=choice, schema=said)
     except CoterieError as problem:
         return _shown(project, jobs, problem)
@@ -146,18 +146,14 @@ def seen_in_data(schema: Schema) -> str:
 
 
 def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: bool = False) -> None:
-    """A comparison under way makes room, and goes on afterwards: who moves a slider should not wait for it."""
-    choice = project.state.choice
-    assert choice is not None
-    assert project.state.loaded is not None
-    rows = min(rows or max(ROWS, 20 * (choice.k or 1)), project.state.loaded.rows)
-    other = jobs.find(project, "compare")
-    makes_room = other is not None and other.state in ("waiting", "running")
-    if makes_room:
+    """Start a preview. A comparison under way is stopped first and started again behind it, so that nobody waits for it."""
+    choice, other = project.choice, jobs.latest(project, "compare")
+    rows = min(rows or max(ROWS, 20 * (choice.k or 1)), project.records)
+    if other.under_way:
         jobs.cancel(project, "compare")
     jobs.start(project, "look", {"choice": choice.model_dump(), "rows": rows, "synthetic": synthetic})
-    if makes_room and other is not None:
-        jobs.start(project, "compare", other.parameters)
+    if other.under_way:
+        jobs.start(project, "compare", other.asked)
 
 
 def _shown(
@@ -168,38 +164,28 @@ def _shown(
     table: Sent | None = None,
 ) -> Response:
     """`compared` is what was typed, where something is wrong with it; `table` what table was asked for."""
-    state, choice = project.state, project.state.choice
-    assert choice is not None
-    assert state.loaded is not None
-    job, result = jobs.find(project, "look"), jobs.result(project, "look")
-    last: dict[str, Any] = job.parameters if job else result["parameters"] if result else {}
-    now = {
-        "choice": choice.model_dump(),
-        "rows": last.get("rows", min(ROWS, state.loaded.rows)),
-        "synthetic": last.get("synthetic", False),
-    }
+    choice, records, last = project.choice, project.records, jobs.latest(project, "look")
+    now = {"rows": min(ROWS, records), "synthetic": False, **last.asked, "choice": choice.model_dump()}
     promise: ChoicePromise | None = None
     try:
-        promise = promised(choice, project.schema(), project.records)
+        promise = promised(choice, project.schema(), records)
     except CoterieError as error:  # the table or its description changed since the choice
         problem = problem or error
-    found = result["found"] if result else None
+    found = last.found
     return step_page(
         project,
         "look",
         problem,
         choice=choice,
         promised=promise,
-        job=job,
+        job=last.job,
         now=now,
-        sizes=sorted(
-            {*(size for size in _SIZES if size < state.loaded.rows), state.loaded.rows, now["rows"]}
-        ),
-        stale=result is not None and result["key"] != key_of(project, "look", now),
+        sizes=sorted({*(size for size in _SIZES if size < records), records, now["rows"]}),
+        stale=found is not None and not last.made_with(now),
         found=found,
         looked=looked(found, project.schema()) if found else None,
         table=_table(project, found, table or Sent({})) if found else None,
-        made_with=Choice.model_validate(result["parameters"]["choice"]) if result else None,
+        made_with=Choice.model_validate(last.parameters["choice"]) if found else None,
         ways=preview_lines(project, choice, now["rows"]),
         **_comparison(project, jobs, compared),
     )
@@ -209,20 +195,11 @@ _OTHERS = 3  # methods beside the chosen one, unless the user ticks others
 _KS = (5, 10, 20, 50, 100, 200)
 
 
-def _line_as_choice(form: Sent) -> Choice:
-    """One line of the comparison, to be the project's choice."""
-    recipe = get_method(form.text("method"))
-    epsilon = form.text("epsilon") if recipe.adds_noise else ""
-    k = None if recipe.fixed_k else form.whole("k", "k")
-    return Choice(method=recipe.name, epsilon=epsilon, k=k)
-
-
 def _asked(project: Project, form: Sent) -> dict[str, Any]:
-    """Checked before the work begins, so that a slip of the pen costs no time."""
-    assert project.state.loaded is not None
+    """The parameters of a comparison, checked before the work begins."""
     ks = [Sent({"k": [word]}).whole("k", "k") for word in form.text("ks").split(",") if word.strip()]
     epsilons = [word.strip() for word in form.text("epsilons").split(",") if word.strip()]
-    rows = min(form.whole("rows", "The size of the sample") or ROWS, project.state.loaded.rows)
+    rows = min(form.whole("rows", "The size of the sample") or ROWS, project.records)
     grid = make_grid(form.several("methods"), epsilons, [k for k in ks if k is not None])
     if grid.ks and grid.ks[-1] > rows:
         raise ParameterError(
@@ -238,12 +215,11 @@ def _asked(project: Project, form: Sent) -> dict[str, Any]:
 
 
 def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[str, Any]:
-    """What the template of the Look page needs for this part. `form`: what was typed, if something is wrong with it."""
-    job, result = jobs.find(project, "compare"), jobs.result(project, "compare")
-    asked = job.parameters if job else result["parameters"] if result else _defaults(project)
-    found = result["found"] if result else None
+    """The part of the page about comparisons. `form`: what was typed, if something is wrong with it."""
+    last = jobs.latest(project, "compare")
+    asked, found = last.asked or _defaults(project), last.found
     return {
-        "compare_job": job,
+        "compare_job": last.job,
         "compare_asked": {
             "methods": form.several("methods") if form else asked["methods"],
             "epsilons": form.text("epsilons") if form else ", ".join(asked["epsilons"]),
@@ -253,9 +229,7 @@ def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[
         },
         "compare_methods": list(all_methods().values()),
         "compare_found": found,
-        "compare_made_with": result["parameters"] if result else None,
-        "compare_stale": result is not None
-        and result["key"] != key_of(project, "compare", result["parameters"]),
+        "compare_stale": found is not None and not last.made_with(),
         "compare_best": _best(project, found) if found else [],
         "compare_ways": comparison_lines(project, asked),
     }
@@ -263,8 +237,7 @@ def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[
 
 def _defaults(project: Project) -> dict[str, Any]:
     """The chosen method and, of the others, the first of each firmness."""
-    choice, schema, records = project.state.choice, project.schema(), project.records
-    assert choice is not None
+    choice, schema, records = project.choice, project.schema(), project.records
     epsilon = choice.epsilon or "1"
     levels: dict[int, str] = {}
     own_k: int | None = None

@@ -24,7 +24,7 @@ from coterie.studio.promise import ChoicePromise, promised
 from coterie.studio.same_in_code import protect_lines, recommend_lines
 from coterie.studio.steps.look import seen_in_data
 from coterie.studio.steps.look import start as start_looking
-from coterie.studio.words import ACCURACY, AUDIENCES, GOALS
+from coterie.studio.vocabulary import ACCURACY, AUDIENCES, GOALS
 from coterie.studio.work.recommending import DIAL
 
 router = APIRouter()
@@ -36,14 +36,23 @@ class Offer:
 
     epsilon: str
     choice: Choice
-    method: Method
     promised: ChoicePromise
-    sure: float | None  # what an attacker who was 50 % sure can become at most; None: nothing limits it
+    command: str
     error: float | None  # nothing can be measured any more
     words: str
     shares: float  # points by which a share in a table is off, 9 times in 10
     accuracy: dict[str, Any] | None  # more of that, at the ε that was asked for
-    ways: list[tuple[str, str]]
+
+    @property
+    def method(self) -> Method:
+        return self.promised.recipe
+
+    @property
+    def sure(self) -> float | None:
+        """How sure an attacker who was 50 % sure can become at most; None: nothing limits it."""
+        guarantee = self.promised.guarantee
+        proved = guarantee.model == DP and guarantee.status is Status.PROVED
+        return most_sure(likely_loss(guarantee)) if proved else None
 
     @property
     def sure_words(self) -> str:
@@ -62,10 +71,10 @@ def recommend(project: Opened, jobs: Running) -> Response:
         return step_page(project, "recommend")
     asked = _parameters(project)
     if asked is not None:
-        job, key = jobs.find(project, "recommend"), key_of(project, "recommend", asked)
-        known = jobs.result(project, "recommend")
+        last = jobs.latest(project, "recommend")
         # A job that failed or was cancelled waits for the person: it would only fail again.
-        if (known is None or known["key"] != key) and (job is None or job.key != key):
+        tried = last.job is not None and last.job.key == key_of(project, "recommend", asked)
+        if not tried and not last.made_with(asked):
             jobs.start(project, "recommend", asked)
     return _shown(project, jobs)
 
@@ -95,11 +104,7 @@ def ask(project: Opened, jobs: Running, form: Form) -> Response:
 def take(project: Opened, jobs: Running, form: Form) -> Response:
     """One stop of the dial becomes the project's choice, and is looked at."""
     try:
-        recipe = get_method(form.text("method"))
-        epsilon = form.text("epsilon") if recipe.adds_noise else ""
-        delta = form.text("delta") if recipe.whole_table is not None else ""
-        choice = Choice(method=recipe.name, epsilon=epsilon, k=form.whole("k", "k"), delta=delta)
-        schema = project.schema()
+        choice, schema = Choice.sent(form), project.schema()
         promised(choice, schema, project.records)
         said = seen_in_data(schema) if form.flag("seen") and schema.parameters is None else None
         project.change(form.version, choice=choice, schema=said)
@@ -111,8 +116,8 @@ def take(project: Opened, jobs: Running, form: Form) -> Response:
 
 def looked_at_data(jobs: Jobs, project: Project) -> bool:
     """Whether a preview or a comparison has shown what a release does to the very table."""
-    found = [jobs.result(project, kind) for kind in ("look", "compare", "audit")]
-    return any(one is not None and not one["found"].get("synthetic", False) for one in found)
+    found = [jobs.latest(project, kind).found for kind in ("look", "compare", "audit")]
+    return any(one is not None and not one.get("synthetic", False) for one in found)
 
 
 def _parameters(project: Project) -> dict[str, Any] | None:
@@ -130,9 +135,8 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
     if not project.described:
         return step_page(project, "recommend", problem)
     asked, wish, schema = _parameters(project), project.state.wish, project.schema()
-    job, known = jobs.find(project, "recommend"), jobs.result(project, "recommend")
-    fresh = asked is not None and known is not None and known["key"] == key_of(project, "recommend", asked)
-    found = known["found"] if fresh and known is not None else {}
+    last = jobs.latest(project, "recommend")
+    found = last.found if last.found and asked is not None and last.made_with(asked) else {}
     offers: list[Offer] = []
     try:
         offers = _offers(project, schema, found) if found else []
@@ -157,7 +161,7 @@ def _shown(project: Project, jobs: Jobs, problem: CoterieError | None = None) ->
         units=found.get("units", {}),
         at_most=found.get("at_most"),
         best_word=best_word,
-        job=job,
+        job=last.job,
         offers=offers,
         place=_begin(offers, wish, project.state.choice, best_word),
         suggested=begin,
@@ -177,30 +181,17 @@ def _offers(project: Project, schema: Schema, found: dict[str, Any]) -> list[Off
         measured = best if asked else beside.get(epsilon)
         if measured is None:  # what could not be tried at this ε
             continue
-        accuracy = best["accuracy"] if asked else None
         choice = Choice(
             method=recipe.name,
             epsilon=epsilon if recipe.adds_noise else "",
             k=best["k"],
             delta=best["delta"] or "",
         )
-        promise = promised(choice, schema, project.records)
-        guarantee = promise.guarantee
-        proved = guarantee.model == DP and guarantee.status is Status.PROVED
-        offers.append(
-            Offer(
-                epsilon,
-                choice,
-                recipe,
-                promise,
-                most_sure(likely_loss(guarantee)) if proved else None,
-                measured["error"],
-                measured["words"],
-                best["accuracy"]["shares"] if asked else measured["shares"],
-                accuracy,
-                protect_lines(project, choice),
-            )
-        )
+        (_, command), _ = protect_lines(project, choice)
+        accuracy = best["accuracy"] if asked else None
+        shares = accuracy["shares"] if accuracy else measured["shares"]
+        promise, error = promised(choice, schema, project.records), measured["error"]
+        offers.append(Offer(epsilon, choice, promise, command, error, measured["words"], shares, accuracy))
     return offers
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse
@@ -15,17 +14,17 @@ from coterie.methods.guarantee import Status
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
 from coterie.promise.posterior import odds_in_words
-from coterie.promise.signing import check_signature, released_digest
+from coterie.promise.signing import check_signature, require_digest
 from coterie.publication.ledger import Ledger, without_credentials
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.ledgers import account_of, accounts, counted
+from coterie.studio.ledgers import ShownAccount, account_of, accounts, counted
 from coterie.studio.pages import Opened, Releasing, Running, download, go, numbered, step_page
-from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.project import PastRelease, Project, SignedReason, Stale
 from coterie.studio.promise import ChoicePromise, promised
+from coterie.studio.release_plan import FORMATS, ReleaseForm, ReleasePlan, recipe_of
 from coterie.studio.releases import Releases
 from coterie.studio.same_in_code import dossier_ways, release_ways, verify_command
 from coterie.studio.steps.audit import last_audit, severe_audit, signed_reason
@@ -58,7 +57,7 @@ def plan(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Res
 
 @router.post("/p/{project}/release/ledger")
 def ledger(project: Opened, releases: Releasing, jobs: Running, form: Form) -> Response:
-    """Look into a ledger, or make one; what else was typed stays."""
+    """Show a ledger, or make one. Everything else that was typed stays."""
     asked = ReleaseForm.sent(form)
     try:
         if form.text("do") == "make":
@@ -85,7 +84,7 @@ def _form(
     problem: CoterieError | None = None,
 ) -> Response:
     last, progress, unsettled = releases.look(project)
-    problem, kept = problem or unsettled, []
+    problem, kept = problem or unsettled, list[ShownAccount]()
     if asked.ledger and os.path.exists(asked.ledger_path):
         try:
             kept = accounts(asked.ledger_path)
@@ -230,7 +229,7 @@ def released(project: Opened, number: int) -> Response:
 
 @router.post("/p/{project}/release/{number}")
 def check_again(project: Opened, number: int, form: Form) -> Response:
-    """A table behind a password: the address is used for this one check and kept nowhere."""
+    """Check a table behind a password. The address is used for this one check and kept nowhere."""
     entry, address = numbered(project.state.released, number), form.text("address")
     if entry.table is None or without_credentials(address) != entry.data:
         return _page(project, number, _checked(entry, entry.data)[0], other_database(entry))
@@ -270,36 +269,21 @@ def take(project: Opened, number: int, part: str) -> Response:
 
 def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, CoterieError | None]:
     """The certificate, and what is wrong between it and the bytes that lie there now."""
+    certificate = None
     try:
-        certificate = Certificate.from_json(Path(entry.certificate).read_bytes())
-    except OSError as error:
-        gone = CertificateError(
-            f"The certificate cannot be read ({error.strerror}).", f"It was written to {entry.certificate}."
-        )
-        return None, gone
-    except CoterieError as error:
-        return None, error
-    try:
-        check_signature(certificate, None)
-        if (
-            released_digest(address, entry.table, certificate.release.digest)
-            != certificate.release.digest.value
-        ):
-            raise CertificateError(
-                "The released data were changed since they were certified: the digests differ.",
-                "Do not pass them on.",
-            )
+        certificate = Certificate.read(entry.certificate)
+        check_signature(certificate)
+        require_digest(address, entry.table, certificate.release.digest)
     except CoterieError as error:
         return certificate, error
     return certificate, None
 
 
-def _accounts(entry: PastRelease) -> list[dict[str, Any]]:
+def _accounts(entry: PastRelease) -> list[ShownAccount]:
     if entry.ledger is None:
         return []
     try:
-        return [
-            account for account in accounts(Path(entry.ledger)) if account["population"] == entry.population
-        ]
+        kept = accounts(Path(entry.ledger))
+        return [account for account in kept if account.balance.population == entry.population]
     except CoterieError:  # the ledger was moved: the release page says so where one is chosen
         return []

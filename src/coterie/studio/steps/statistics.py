@@ -22,15 +22,15 @@ from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.desk import entries
-from coterie.studio.desk import listed as suggestion
+from coterie.studio.desk import first_specification as suggestion
 from coterie.studio.desk import result as commands
-from coterie.studio.desk.desk import Desk, even_plan
+from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.entries import LISTS, entry_of, fields_of, sent_fields
-from coterie.studio.desk.listed import listed, settings_of
+from coterie.studio.desk.first_specification import listed, settings_of
 from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import Opened, Running, attached, go, step_page
+from coterie.studio.pages import Opened, Running, attached, error_as_json, go, step_page
 from coterie.studio.project import Project
 from coterie.studio.steps import statistics_release
 
@@ -44,7 +44,7 @@ def statistics(project: Opened, jobs: Running) -> Response:
 
 
 def _sure(settings: dict[str, Any]) -> str:
-    """What somebody who was 50 % sure of a fact can become at most, in the one language of all pages; with a δ, nothing."""
+    """How sure somebody can become at most who was 50 % sure of a fact. Empty for a budget with δ or in ρ."""
     if settings["unit"] != "epsilon":
         return ""
     try:
@@ -62,7 +62,7 @@ def _page(
     plan_notes: tuple[str, ...] = ()
     if document.get("statistics"):
         try:
-            split, even = shown(desk), even_plan(desk.specification())
+            split, even = shown(desk), desk.even_plan()
             plan_notes = (*even.warnings, *even.notes)
             compared = _compared(desk, jobs)
         except CoterieError as error:
@@ -73,7 +73,7 @@ def _page(
         problem,
         view="plan",
         desk=desk.state,
-        job=jobs.find(project, "statistics"),
+        job=jobs.job(project, "statistics"),
         document=document,
         settings=settings_of(document) | (typed or {}),
         sure=_sure(settings_of(document)),
@@ -91,11 +91,9 @@ def _page(
 
 
 def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
-    """The comparison, while it speaks of this specification."""
-    found = jobs.result(desk.project, "statistics")
-    if found is None or found["found"]["specification"] != desk.specification().digest:
-        return None
-    return dict(found["found"])
+    """The comparison, if it was made with this specification."""
+    found = jobs.latest(desk.project, "statistics").found
+    return found if found and found["specification"] == desk.specification().digest else None
 
 
 def _changed(
@@ -105,7 +103,7 @@ def _changed(
     make: Callable[[dict[str, Any]], dict[str, Any]],
     typed: dict[str, str] | None = None,
 ) -> Response:
-    """Another specification in the place of the one that lies there, or what is wrong with it."""
+    """Replace the specification by the one that `make` returns, or show what is wrong with it."""
     desk = Desk(project)
     try:
         desk.write(form.version, make(desk.document or suggestion.settings(project)))
@@ -188,14 +186,14 @@ def move(project: Opened, form: Form) -> Response:
     """One share moved: the new split and what it does to every error, for the script of the page."""
     desk = Desk(project)
     try:
-        design = even_plan(desk.specification()).design
+        design = desk.even_plan().design
         grid = grid_of(design)
         value = parse_epsilon(form.text("value"), "the budget")
         if form.flag("dragged"):  # a hand stops anywhere; a typed number is meant as it is
             value = round(value / grid) * grid
         desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
     except CoterieError as error:
-        return JSONResponse({"problem": error.located, "advice": error.advice}, 400)
+        return error_as_json(error, 400)
     return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
 
 

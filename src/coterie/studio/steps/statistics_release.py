@@ -12,7 +12,7 @@ from coterie.schema.exact import number as short
 from coterie.statistics.releasing.certificate import purpose_of
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk
-from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned
+from coterie.studio.desk.release import asked_first, balances_of, draw_once, plan_release, planned
 from coterie.studio.desk.result import figures_of, names_in_words, read_result, shown
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
@@ -70,24 +70,24 @@ def confirm(project: Opened, form: Form) -> Response:
             raise ParameterError(
                 "The box was not ticked: nothing was released.", "Tick it if you want to release."
             )
-        paying = planned(desk)
-        command = dict(commands.releasing(desk, paying))["Command"] if paying else ""
-        place = pay(desk, form.text("plan"), command)
+        order = planned(desk)
+        command = dict(commands.releasing(desk, order))["Command"] if order else ""
+        place = draw_once(desk, form.text("plan"), command)
     except CoterieError as problem:
         return _confirmation(project, Desk(project), problem)
     return go(project, f"statistics/released/{place + 1}")
 
 
 def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = None) -> Response:
-    paying = planned(desk)
-    if paying is None or not desk.document.get("statistics"):
+    order = planned(desk)
+    if order is None or not desk.document.get("statistics"):
         return go(project, "statistics/release")
     for place, entry in enumerate(desk.state.released, 1):
-        if entry.id == paying.id and problem is None:
+        if entry.id == order.id and problem is None:
             return go(project, f"statistics/released/{place}")
     before = after = will_count = ""
     try:
-        balances = balances_of(desk, paying)
+        balances = balances_of(desk, order)
         if balances is not None:
             now, then = balances
             before, after = as_text(now.remaining), "not enough" if then is None else as_text(then.remaining)
@@ -100,13 +100,13 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
         problem,
         view="confirm",
         desk=desk.state,
-        paying=paying,
+        order=order,
         before=before,
         after=after,
         counted=will_count,
         split=shown(desk),
         specification=desk.specification(),
-        equivalent=commands.releasing(desk, paying),
+        equivalent=commands.releasing(desk, order),
     )
 
 

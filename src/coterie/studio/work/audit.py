@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import coterie
@@ -14,11 +13,10 @@ from coterie.auditing import Audit
 from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
 from coterie.auditing.audit import QuotedPromise, chosen
-from coterie.errors import CertificateError
 from coterie.evaluation import all_measures
 from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
-from coterie.promise.signing import released_digest
+from coterie.promise.signing import require_digest
 from coterie.report.audit_page import audit_page, shown
 from coterie.studio.project import Choice, PastRelease, Project, checked_file, store
 from coterie.studio.promise import promised
@@ -68,20 +66,8 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
 
 
 def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) -> Audit:
-    schema, path = project.schema(), Path(entry.certificate)
-    try:
-        certificate = Certificate.from_json(path.read_bytes())
-    except OSError as error:
-        raise CertificateError(
-            f"The certificate {path} cannot be read ({error.strerror}).", "Put it back, then try again."
-        ) from None
-    if (
-        released_digest(entry.data, entry.table, certificate.release.digest)
-        != certificate.release.digest.value
-    ):
-        raise CertificateError(
-            "The released data were changed since they were certified.", "Put the original file back."
-        )
+    schema, certificate = project.schema(), Certificate.read(entry.certificate)
+    require_digest(entry.data, entry.table, certificate.release.digest)
     released = read_table(entry.data, table=entry.table, schema=schema.of_release)
     order = entry.internal if certificate.release.shuffled else None
     table = project.typed_table()
@@ -99,15 +85,7 @@ def _shown(audit: Audit) -> dict[str, Any]:
     """What the page shows; an open end of an interval is null."""
     known = all_attacks()
     return {
-        "level": audit.level.value,
-        **{
-            name: getattr(audit, name)
-            for name in ("verdict", "correction", "people", "rows", "control", "seconds")
-        },
-        "promised": None
-        if audit.promised is None
-        else {name: getattr(audit.promised, name) for name in ("method", "status", "label", "odds")},
-        "notes": list(audit.notes),
+        **audit.to_dict(),
         "not_run": [[known[n.attack].title, n.reason] for n in audit.not_run],
         "findings": [_finding(finding) for finding in audit.findings],
     }

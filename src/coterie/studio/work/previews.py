@@ -14,7 +14,7 @@ import coterie
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import left_out
 from coterie.evaluation import all_measures
-from coterie.evaluation.measure import Measure, MeasureResult, Settings
+from coterie.evaluation.measure import Measure, MeasureResult
 from coterie.evaluation.pair import Pair, bring_together
 from coterie.evaluation.tables import cells_of
 from coterie.evaluation.two_way import associations
@@ -23,9 +23,9 @@ from coterie.publication.staging import stage_bytes
 from coterie.report.charts import Figure, risk_utility_map
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import counted, error_by_k
-from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, is_synthetic, verdict
-from coterie.schema.exact import as_text, number
-from coterie.studio.looked import CELLS
+from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, verdict
+from coterie.schema.exact import number
+from coterie.studio.preview_findings import CELLS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample
 from coterie.studio.work import Tell
@@ -59,13 +59,19 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     attributes = [
         _counted(column, pair.released[name], words[name]) for name, column in pair.original.items()
     ]
+    tables, known, done = _cells(project, pair, words), all_measures(), 0
+
+    def measured(name: str) -> None:
+        nonlocal done
+        done += 1
+        tell(0.55 + 0.45 * done / len(known), f"Measured: {known[name].title}")
+
     # Which column is the class to predict, only a person can say.
-    wanted = [measure for measure in all_measures().values() if measure.name != "classification"]
-    tables = _cells(project, pair, words)
-    measures = []
-    for place, measure in enumerate(wanted):
-        tell(0.55 + 0.45 * place / len(wanted), f"Measuring: {measure.title}")
-        measures.append(_measured(measure, pair))
+    wanted = [name for name in known if name != "classification"]
+    evaluation = coterie.evaluate(
+        table, release.table, schema, measures=wanted, shuffled=synthetic, seed=SEED, progress=measured
+    )
+    measures = [_measured(known[name], found) for name, found in evaluation.measures.items()]
     return {
         **told,
         "attributes": attributes,
@@ -75,7 +81,7 @@ def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         "measures": measures,
         "words": _in_words(measures, synthetic=synthetic),
         # The rows of a preview keep their order, so only one of the two reasons that the command names is left.
-        "notes": [_DROWNED if "--shuffled" in note else note for note in pair.notes],
+        "notes": [_DROWNED if "--shuffled" in note else note for note in evaluation.notes],
     }
 
 
@@ -109,11 +115,7 @@ def _counted(before: Column, after: Column, words: dict[str, str]) -> dict[str, 
     return {"kind": "bins", "edges": found.edges, "unit": found.unit, "dates": found.dates, **kept, **moments}
 
 
-def _measured(measure: Measure, pair: Pair) -> dict[str, Any]:
-    if measure.needs_linkage and pair.unlinked is not None:
-        found = MeasureResult(None, reason=f"needs linked rows: {pair.unlinked}")
-    else:
-        found = measure.compute(pair, Settings(seed=SEED))
+def _measured(measure: Measure, found: MeasureResult) -> dict[str, Any]:
     return {
         "name": measure.name,
         "title": measure.title,
@@ -204,23 +206,11 @@ def compare(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[st
         **told,
         "headline": said.headline,
         "points": [*replace(said, attacked=tuple(points)).gains, *said.points],
-        "best": [_best(entry) for entry in best],
+        "best": [entry.to_dict() for entry in best],
         "skipped": left_out(comparison.skipped),
         "attacked": [{"name": point.name, "risk": point.risk} for point in points],
         "map": risk_utility_map(points, loss="error (smaller is better)", caption=_MAP).__html__(),
         "errors": [figure.__html__() for figure in _errors(comparison, best)],
-    }
-
-
-def _best(entry: Best) -> dict[str, Any]:
-    return {
-        "method": entry.cell.method,
-        "k": entry.cell.k,
-        "epsilon": as_text(entry.cell.epsilon),
-        "error": entry.error,
-        "measure": entry.measure,
-        "words": entry.words,
-        "synthetic": is_synthetic(entry.cell.method),
     }
 
 

@@ -1,4 +1,4 @@
-"""Load and describe: read the table once, whole; hold it against its description."""
+"""Load and describe: read the whole table once, and compare it with its description."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def load(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
 
 
 def _declared_dialect(project: Project) -> Dialect | None:
-    """What somebody wrote; a guess is made again with the file."""
+    """The dialect that a person declared. A guessed one is guessed again, from the file."""
     dialect = project.schema().dialect if project.schema_path.exists() else Dialect()
     return None if dialect == Dialect() or dialect.source == "data" else dialect
 

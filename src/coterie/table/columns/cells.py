@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,11 +96,11 @@ def numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
             f"Declare another type for '{attribute.name}' in the schema, or another role.",
         )
     values = _doubles(column.cast(pa.float64(), safe=False))
-    marks = [float(mark) for mark in attribute.missing_marks if is_number(mark)]
-    if marks:
+    if attribute.missing_marks:
+        marks = [float(mark) for mark in attribute.missing_marks if is_number(mark)]
         values = np.where(np.isin(values, marks), np.nan, values)
-    for lower, upper in ranges_of(attribute.missing_marks):
-        values = np.where((values >= lower) & (values <= upper), np.nan, values)
+        for lower, upper in ranges_of(attribute.missing_marks):
+            values = np.where((values >= lower) & (values <= upper), np.nan, values)
     _check_numbers(values, attribute)
     return values
 
@@ -358,3 +359,25 @@ def missing_values(attribute: Attribute, absent: NDArray[np.bool_]) -> DataError
 
 def _at(row: int | None) -> str:
     return "" if row is None else f"The first is in row {row}."
+
+
+# Names of columns: each one text, none empty, none twice.
+
+
+def check_names(names: Iterable[object]) -> None:
+    listed = list(names)
+    for position, name in enumerate(listed, start=1):
+        if not isinstance(name, str):
+            raise DataError(
+                f"Column {position} is named by a {type(name).__name__}, not by text.",
+                "Rename the columns to text, as the schema does.",
+            )
+        if not name:
+            raise DataError(
+                f"Column {position} has no name.",
+                "Name every column in the first line of the file or sheet, with no title above it (row numbers too).",
+            )
+    twice = [name for name, count in Counter(listed).items() if count > 1]
+    if twice:
+        shown = shortened([f"'{name}'" for name in twice], 5)
+        raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")

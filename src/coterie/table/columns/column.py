@@ -23,7 +23,7 @@ from coterie.schema.taxonomy.tree import Taxonomy
 MISSING_LABEL = "(missing)"  # among the labels of a column of which missing is an outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NumericColumn:
     """Numbers inside a public range. Ordinal categories, dates and timestamps come in this shape too."""
 
@@ -45,7 +45,7 @@ class NumericColumn:
         """By what individual ranking sorts the records; missing ones stand at the lower bound."""
         return self.complete(self.domain.lower)
 
-    @property
+    @cached_property
     def limits(self) -> tuple[float, float]:
         """The smallest and the largest value that may be released."""
         return self.domain.limits(self.step)

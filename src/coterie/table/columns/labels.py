@@ -43,11 +43,6 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
     return CategoryColumn(attribute, codes, semantics, *released_labels(attribute, taxonomy.categories))
 
 
-def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
-    """More of a column whose beginning is known already: the domain is not built again."""
-    return like.semantics.read(column)
-
-
 def _reader(attribute: Attribute, taxonomy: Taxonomy, folder: Path) -> Callable[[pa.ChunkedArray], Codes]:
     """Cells → codes of the labels after recoding; -1 for missing."""
     before, recode = attribute.in_file, attribute.recode

@@ -13,7 +13,7 @@ import hmac
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator, require_room, row_bytes
 from coterie.federation.aggregator.part_reader import AT_ONCE, UNREADABLE, PartKilledItsReader, checked
-from coterie.federation.documents.answers import Answer, Manifest, arrow_schema
-from coterie.federation.documents.certificate import KIND, certify, require_own
-from coterie.federation.documents.signed import Signed
+from coterie.federation.documents.certificate import certify, require_own
+from coterie.federation.documents.chunks import arrow_schema
+from coterie.federation.documents.messages import Answer
+from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.blinding import COLUMN
-from coterie.federation.secrets.keys import raw_key
 from coterie.federation.storage.parties import note
 from coterie.federation.storage.studies import Contribution, StudyRow, move_study
 from coterie.promise.certificate import Certificate, Digest
@@ -90,12 +90,8 @@ def shuffled(
 
 def shuffle_key(aggregator: Aggregator, row: StudyRow, parts: Iterable[Contribution]) -> str:
     """No owner knows the keys of all parts, and without the aggregator's not even all of them together know the order."""
-    opened = [
-        part.opened_key(row.study.keys[part.name])
-        for part in parts
-        if part.state is ContributionState.ACCEPTED
-    ]
-    keys = [raw_key(key.key) for key in opened if key is not None]
+    opened = [part.opened_key(row.study) for part in parts if part.state is ContributionState.ACCEPTED]
+    keys = [key for key in opened if key is not None]
     if not keys:  # before protocol 3
         return secrets.token_hex(32)
     own = aggregator.keys_of(row.study.aggregator).signing.private_bytes_raw()
@@ -113,31 +109,29 @@ class _Stream:
     """The unread rows of one owner; where people are matched, ascending in pseudonyms."""
 
     source: Part
-    rows: pa.Table | None = None
+    rows: pa.Table = field(default_factory=lambda: pa.table({}))
 
     def fill(self) -> bool:
         """False when nothing is left."""
-        while self.rows is None or self.rows.num_rows == 0:
-            self.rows = next(self.source, None)
-            if self.rows is None:
+        while self.rows.num_rows == 0:
+            found = next(self.source, None)
+            if found is None:
                 return False
+            self.rows = found
         return True
 
     @property
     def last(self) -> bytes:
-        assert self.rows is not None
         return bytes(self.rows.column(COLUMN)[-1].as_py())
 
     def up_to(self, bound: bytes) -> pa.Table:
         """Take the rows with pseudonyms up to `bound`."""
-        assert self.rows is not None
         names = self.rows.column(COLUMN)
         end = bisect.bisect_right(range(len(names)), bound, key=lambda place: names[place].as_py())
         return self.first(end)
 
     def first(self, count: int) -> pa.Table:
         """Take so many rows."""
-        assert self.rows is not None
         taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return taken
 
@@ -168,7 +162,7 @@ def side_by_side(parts: Sequence[Part], schema: pa.Schema) -> Part:
     """
     streams = [_Stream(part) for part in parts]
     while all(stream.fill() for stream in streams):
-        count = min(stream.rows.num_rows for stream in streams if stream.rows is not None)
+        count = min(stream.rows.num_rows for stream in streams)
         columns: dict[str, pa.ChunkedArray] = {}
         for stream in streams:
             rows = stream.first(count)
@@ -185,17 +179,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     accepted = [delivered[entry.owner] for entry in study.roster if entry.owner in delivered]
     columns = [a for a in study.attributes if any(a in study.asked_of(part.name) for part in accepted)]
     schema = arrow_schema(columns, pseudonymous=False)
-    keys = study.keys
-    manifests = {part.name: part.opened_manifest(keys[part.name]) for part in accepted}
-    counts = [manifests[part.name].rows for part in accepted]
-    streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]
-    if study.matched:
-        rows = joined(streams, schema)
-    elif study.vertical:
-        rows = side_by_side(streams, schema)
-    else:
-        rows = chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
-    most = min(counts) if study.vertical else sum(counts)
+    rows, most = _together(aggregator, study, accepted, schema)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
     shutil.rmtree(workspace, ignore_errors=True)
@@ -211,12 +195,11 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             with aggregator.database.writing() as connection:
                 move_study(connection, row, StudyState.FAILED, reason=reason, shuffle_key=None)
             return
-        answers = {part.name: part.signed_answer(keys[part.name]) for part in accepted}
         certificate = certify(
             study,
             row.signed,
-            answers,
-            {part.name: Certificate.from_json(part.certificate_text(keys[part.name])) for part in accepted},
+            {part.name: signed_from(part.answer or "") for part in accepted},
+            {part.name: part.opened_certificate(study) for part in accepted},
             count,
             tuple(schema.names),
             Digest(over="file bytes", value=digest),
@@ -224,7 +207,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         size = path.stat().st_size
         require_same_release(aggregator.release(row.id), digest)
         put_file(path, aggregator.release(row.id))
-        signed = Signed.of(certificate, KIND, aggregator.keys_of(study.aggregator)).text()
+        signed = Signed.of(certificate, aggregator.keys_of(study.aggregator)).text()
         try:
             values = {"certificate": signed, "release_sha256": digest, "release_size": size}
             with aggregator.database.writing() as connection:
@@ -236,6 +219,19 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         shutil.rmtree(workspace, ignore_errors=True)
 
 
+def _together(
+    aggregator: Aggregator, study: Study, accepted: Sequence[Contribution], schema: pa.Schema
+) -> tuple[Part, int]:
+    """The rows of all parts, put together as the study says, and how many there can be."""
+    counts = [part.opened_manifest(study).rows for part in accepted]
+    streams = [_chunks(aggregator, study, part) for part in accepted]
+    if study.matched:
+        return joined(streams, schema), min(counts)
+    if study.vertical:
+        return side_by_side(streams, schema), min(counts)
+    return chain.from_iterable(streams), sum(counts)  # D' = D'_1 ∪ … ∪ D'_m
+
+
 def require_same_release(there: Path, digest: str) -> None:
     """An assembly that was interrupted gives the same bytes again. Others mean that the database was restored."""
     if there.exists() and file_sha256(there) != digest:
@@ -245,17 +241,15 @@ def require_same_release(there: Path, digest: str) -> None:
         )
 
 
-def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:
+def _chunks(aggregator: Aggregator, study: Study, part: Contribution) -> Iterator[pa.Table]:
     """The checked copies; made again if they are not there (a part that was accepted by an older version)."""
     schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.matched)
-    manifest = part.opened_manifest(key)
-    files = [
-        checked(aggregator.chunk(part.study, part.owner, number)) for number in range(len(manifest.chunks))
-    ]
+    count = len(part.opened_manifest(study).chunks)
+    files = [checked(aggregator.chunk(part.study, part.owner, number)) for number in range(count)]
     unreadable = FederationError("A part that was accepted cannot be read any more.", "Look at the disk.")
     done = False
     while not done:
-        done, wrong = _read(aggregator, study, part, key)
+        done, wrong = _read(aggregator, study, part)
         if wrong is not None:
             raise unreadable
     for path in files:
@@ -303,40 +297,36 @@ def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:
     return None
 
 
-def wrong_content(
-    aggregator: Aggregator, study: Study, part: Contribution, key: str
-) -> tuple[bool, str | None]:
+def wrong_content(aggregator: Aggregator, study: Study, part: Contribution) -> tuple[bool, str | None]:
     """Whether we are through with a delivered contribution, and why it cannot be used; some chunks at a time.
 
     The chunks are opened by a child process with limits. A part that kills it is put aside, and never opened again.
     """
-    manifest = part.opened_manifest(key)
+    rows = part.opened_manifest(study).rows
     try:
-        certificate = Certificate.from_json(part.certificate_text(key))
-        _require_certificate(study, part.signed_answer(key)[1], manifest, certificate)
+        _require_certificate(study, part.opened_answer(study), rows, part.opened_certificate(study))
     except CoterieError as error:
         return True, error.problem
     try:
-        return _read(aggregator, study, part, key)
+        return _read(aggregator, study, part)
     except PartKilledItsReader:
         put_aside(aggregator, part)
         return True, UNREADABLE
 
 
-def _read(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> tuple[bool, str | None]:
+def _read(aggregator: Aggregator, study: Study, part: Contribution) -> tuple[bool, str | None]:
     """The next chunks that have no checked copy yet."""
-    manifest, opened = part.opened_manifest(key), part.opened_key(key)
+    manifest = part.opened_manifest(study)
     files = [aggregator.chunk(part.study, part.owner, number) for number in range(len(manifest.chunks))]
     first = next((number for number, path in enumerate(files) if not checked(path).exists()), len(files))
     if first == len(files):
         return True, None
-    attributes = study.asked_of(part.name)
     wrong = aggregator.reader.wrong(
         files,
         manifest.chunks,
-        attributes,
+        study.asked_of(part.name),
         pseudonymous=study.matched,
-        key=None if opened is None else raw_key(opened.key),
+        key=part.opened_key(study),
         study=part.study,
         first=first,
     )
@@ -355,9 +345,9 @@ def put_aside(aggregator: Aggregator, part: Contribution) -> None:
         note(connection, "quarantined", study=part.study, owner=part.name)
 
 
-def _require_certificate(study: Study, answer: Answer, manifest: Manifest, certificate: Certificate) -> None:
+def _require_certificate(study: Study, answer: Answer, rows: int, certificate: Certificate) -> None:
     """The owner's certificate must be its own, and say what the study asked for and the owner's answer promised."""
-    require_own(certificate, study, answer.owner, manifest.rows)
+    require_own(certificate, study, answer.owner, rows)
     if certificate.release.columns != tuple(a.name for a in study.asked_of(answer.owner)):
         raise FederationError("The certificate is about another set of columns.", "Ask the owner.")
     said, promised = certificate.guarantee, answer.promise

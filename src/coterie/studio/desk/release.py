@@ -24,10 +24,11 @@ from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 from coterie.studio.ledgers import account_of, last_account
 from coterie.studio.project import StoredPart, store
+from coterie.studio.release_plan import folder_beside, require_free, require_plain
 from coterie.table.hidden_files import FileLock
 
 
-class Paying(StoredPart):
+class StatisticsOrder(StoredPart):
     """What was planned: confirmed is what is released, or nothing is."""
 
     id: str
@@ -52,44 +53,29 @@ def rule_of(desk: Desk) -> str | None:
 
 def asked_first(desk: Desk) -> dict[str, str]:
     """What the form proposes: beside the source, with the ledger of last time."""
-    origin = desk.project.state.origin
-    folder = Path(origin.shown).parent if origin.kind == "file" else Path.home()
-    last, _ = last_account(desk.project)
-    name = str(desk.document.get("release", "statistics"))
+    folder, (last, _) = folder_beside(desk.project), last_account(desk.project)
+    place = {"folder": str(folder), "name": str(desk.document.get("release", "statistics")), "ending": ".csv"}
     ledger = last or str(folder / "ledger.sqlite")
-    return {
-        "folder": str(folder),
-        "name": name,
-        "ending": ".csv",
-        "counted": "ledger",
-        "ledger": ledger,
-        "lifetime": "",
-        "delta": "",
-    }
+    return {**place, "counted": "ledger", "ledger": ledger, "lifetime": "", "delta": ""}
 
 
-def plan_release(desk: Desk, form: Sent) -> Paying:
+def plan_release(desk: Desk, form: Sent) -> StatisticsOrder:
     """Everything that can be refused is refused here, before any noise."""
     chosen = desk.plan()
     specification = chosen.specification
     name, ending, folder = form.text("name"), form.text("ending"), form.text("folder")
-    if not name or Path(name).name != name:
-        raise ParameterError("The file has no name, or one with a slash.", "Write a plain name.")
+    require_plain(name)
     if ending not in ENDINGS:
         raise ParameterError(f"The release is written as {', '.join(ENDINGS)}.", "Choose one of them.")
     place = Path(folder).expanduser().absolute()
     if not folder or not place.is_dir():
         raise OutputError(f"There is no folder {place}.", "Make it, or choose another place.")
     target = place / f"{name}{ending}"
-    for path in (target, certificate_path(target)):
-        if path.exists():
-            raise OutputError(
-                f"{path} exists already.", "Choose another name: the studio never overwrites a release."
-            )
+    require_free(target, certificate_path(target))
     ledger, new = None, None
     if form.text("counted") == "ledger":
         ledger, new = _ledger(desk, form, purpose_of(specification))
-    paying = Paying(
+    order = StatisticsOrder(
         id=secrets.token_hex(16),
         plan=chosen.digest,
         table=_table(desk),
@@ -101,8 +87,8 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
         delta=None if new is None or new.delta is None else as_text(new.delta),
         cost=str(specification.budget),
     )
-    store(_path(desk), paying)
-    return paying
+    store(_path(desk), order)
+    return order
 
 
 def _ledger(desk: Desk, form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
@@ -135,85 +121,85 @@ def _terms(desk: Desk, population: str, lifetime: str, delta: str | None) -> Ter
     return Terms(population, parse_epsilon(lifetime, "the lifetime"), with_delta, **counted)
 
 
-def planned(desk: Desk) -> Paying | None:
+def planned(desk: Desk) -> StatisticsOrder | None:
     try:
-        return Paying.model_validate_json(_path(desk).read_bytes())
+        return StatisticsOrder.model_validate_json(_path(desk).read_bytes())
     except FileNotFoundError:
         return None
 
 
-def balances_of(desk: Desk, paying: Paying) -> tuple[Balance, Balance | None] | None:
+def balances_of(desk: Desk, order: StatisticsOrder) -> tuple[Balance, Balance | None] | None:
     """The account now, and with this release in it; None where it is too much by now."""
-    if paying.ledger is None:
+    if order.ledger is None:
         return None
     asked = purpose_of(desk.specification())
-    if not _known(paying):
-        account = LedgerAccount(_terms(desk, paying.population, paying.lifetime or "", paying.delta))
+    if not _known(order):
+        account = LedgerAccount(_terms(desk, order.population, order.lifetime or "", order.delta))
         return account.balance(), account.afford(asked.loss)
-    book = Ledger.inspect(paying.ledger)
-    now = book.balance(paying.population)
+    book = Ledger.inspect(order.ledger)
+    now = book.balance(order.population)
     try:
         return now, book.afford(asked)
     except BudgetExceeded:
         return now, None
 
 
-def _known(paying: Paying) -> bool:
-    if paying.lifetime is None or paying.ledger is None:
+def _known(order: StatisticsOrder) -> bool:
+    if order.lifetime is None or order.ledger is None:
         return True
-    path = Path(paying.ledger)
-    return path.exists() and paying.population in Ledger.inspect(path).lifetimes
+    path = Path(order.ledger)
+    return path.exists() and order.population in Ledger.inspect(path).lifetimes
 
 
-def pay(desk: Desk, identity: str, command: str) -> int:
+def draw_once(desk: Desk, identity: str, command: str) -> int:
     """The release, once. Returns its place in the desk's list; asked again, the same place."""
     with FileLock.waited(desk.project.folder / "statistics-releasing"):
         desk = Desk(desk.project)
         for place, entry in enumerate(desk.state.released):
             if entry.id == identity:
                 return place
-        paying = planned(desk)
-        if paying is None or paying.id != identity:
+        order = planned(desk)
+        if order is None or order.id != identity:
             raise ParameterError("This release was planned anew in another tab.", "Look at the newer plan.")
-        if desk.plan().digest != paying.plan or _table(desk) != paying.table:
+        if desk.plan().digest != order.plan or _table(desk) != order.table:
             raise ParameterError(
                 "The statistics, the split or the table have changed since this page was opened; nothing was released.",
                 "Plan the release again.",
             )
-        if not _known(paying):
-            assert paying.ledger is not None
+        if not _known(order):
+            assert order.ledger is not None
             terms = account_of(desk.project.schema())
-            lifetime = paying.lifetime or ""
-            Ledger.add_population(paying.ledger, paying.population, lifetime, delta=paying.delta, **terms)
+            lifetime = order.lifetime or ""
+            Ledger.add_population(order.ledger, order.population, lifetime, delta=order.delta, **terms)
         rule = rule_of(desk)
         published = release(
             desk.specification(),
             desk.data_path(),
-            paying.target,
+            order.target,
             allocator=rule or DEFAULT,
             split=desk.split if rule is None else None,
-            ledger=paying.ledger,
+            ledger=order.ledger,
         )
-        desk.change(None, released=(*desk.state.released, _entry(paying, published, command)))
+        desk.change(None, released=(*desk.state.released, _entry(order, published, command)))
         return len(desk.state.released) - 1
 
 
-def _entry(paying: Paying, published: Published, command: str) -> ReleasedStatistics:
+def _entry(order: StatisticsOrder, published: Published, command: str) -> ReleasedStatistics:
     guarantee = published.certificate.guarantee
     return ReleasedStatistics(
-        id=paying.id,
-        release=paying.release,
+        id=order.id,
+        release=order.release,
         data=str(published.path),
         certificate=str(published.certificate_path),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
-        cost=paying.cost,
+        cost=order.cost,
         status=str(guarantee.status),
         label=guarantee.label,
         plan=published.certificate.plan,
         command=command,
         again=published.again,
-        ledger=paying.ledger,
-        population=paying.population if paying.ledger else None,
+        ledger=order.ledger,
+        population=order.population if order.ledger else None,
     )
 
 

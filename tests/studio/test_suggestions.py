@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coterie.studio.describing import AttributeForm
-from coterie.studio.suggesting import suggested
+from coterie.studio.attribute_form import AttributeForm
+from coterie.studio.suggestions import suggested
 
 
 @pytest.mark.parametrize(

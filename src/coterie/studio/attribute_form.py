@@ -1,4 +1,4 @@
-"""Attributes as the describe page shows and reads them; bounds from the data only where a person asks for them."""
+"""An attribute as the form of the page Describe has it; bounds from the data only where a person asks for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import yaml
 
 from coterie.errors import DataError, SchemaError
 from coterie.schema.attributes import (
-    SIDES,
     Attribute,
     AttributeType,
     Categories,
@@ -24,10 +23,11 @@ from coterie.schema.attributes import (
     Source,
 )
 from coterie.schema.document import parse_yaml, schema_from, shown_bound
+from coterie.schema.domain import SIDES
 from coterie.schema.draft import drafted
 from coterie.schema.exact import as_text
+from coterie.schema.provenance import LABELS
 from coterie.studio.forms import Sent
-from coterie.studio.project import LABELS
 
 # One attribute as the page shows it: every entry a text, to and from the schema's own values.
 #

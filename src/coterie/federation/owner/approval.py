@@ -1,4 +1,4 @@
-"""A person's word on a study, by command or on the approval page: is there still something to decide, would it work out?
+"""A person's decision about a study, by command or on the approval page. Is it still open, and would an approval succeed?
 
 The running process refuses for good what does not fit, which may end the study for everybody. A person who mistyped a
 file name should hear of it first, while nothing has been said to the aggregator.
@@ -27,7 +27,7 @@ _MAY_REFUSE = (*_MAY_APPROVE, _C.COMPUTED, _C.UPLOADING, _C.DELIVERED)
 
 
 def note_approval(home: OwnerHome, wanted: dict[str, Any], source: OwnerSource) -> None:
-    """Looks at table and budget as the running process will; a problem is told here, and to nobody else."""
+    """Checks table and budget as the running process will. A problem is shown here, and not sent to the aggregator."""
     _require_open(wanted, _MAY_APPROVE)
     study = opened_study(home, wanted["id"], wanted["study"])
     if finished(home, study.id) is not None:

@@ -27,14 +27,13 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import promise, total_epsilon
-from coterie.publication.journal import journal_purpose
-from coterie.publication.ledger import Ledger, Purpose, without_credentials
+from coterie.publication.ledger import Ledger, Purpose, journal_purpose, without_credentials
 from coterie.publication.publishing import Destination, fingerprint_of, purpose_of
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
 from coterie.studio.forms import Sent
 from coterie.studio.ledgers import last_account
-from coterie.studio.project import Choice, Project, StoredPart, store
+from coterie.studio.project import Choice, Project, ReleaseOrder, store
 from coterie.studio.promise import promised
 from coterie.studio.table_cache import stamp
 from coterie.table.address import Address, is_database
@@ -44,22 +43,13 @@ from coterie.table.reading import WRITERS
 FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
 
 
-class ReleasePlan(StoredPart):
+class ReleasePlan(ReleaseOrder):
     id: str
     state: Literal["planned", "begun", "done", "nothing", "waiting", "lost"] = "planned"
     made_from: str  # table, description and choice: what was confirmed is what is released
-    data: str  # an absolute path, or a database's address without its password
-    table: str | None
-    certificate: str
-    internal: str | None
-    key: str | None
-    ledger: str | None  # None: this release is not recorded in a ledger
-    population: str | None
-    choice: Choice
     cost: str | None  # ε; None for a method without noise
     fingerprint: str
     draft: Certificate  # what the certificate will say, but for the bytes and the time
-    despite: str = ""  # why it goes on although the audit found a severe risk
     problem: str = ""
     advice: str = ""
 
@@ -145,9 +135,8 @@ class ReleaseForm:
     @classmethod
     def first(cls, project: Project) -> ReleaseForm:
         """Beside the source, or in the home folder; under a name that is free; with the ledger of last time."""
-        origin = project.state.origin
+        origin, folder = project.state.origin, folder_beside(project)
         source = Path(origin.shown) if origin.kind in ("file", "upload") else Path(project.state.name)
-        folder = source.parent if origin.kind == "file" else Path.home()
         stem = source.name.split(".")[0].strip().replace(" ", "-").lower() or "table"
         name, number = f"{stem}-released", 1
         while any(os.path.exists(folder / f"{name}{ending}") for ending in FORMATS):
@@ -188,8 +177,7 @@ class ReleaseForm:
 
     def destination(self, project: Project) -> Destination:
         """Nothing is ever overwritten here."""
-        if not self.name or Path(self.name).name != self.name:
-            raise ParameterError("The release has no name, or one with a slash.", "Write a plain name.")
+        require_plain(self.name)
         if self.format not in FORMATS:
             raise ParameterError("There is no such format.", f"Choose one of {', '.join(FORMATS)}.")
         if not self.folder:
@@ -208,10 +196,29 @@ class ReleaseForm:
         return destination_of(project, data, table, f"{stem}.certificate.json", internal, key)
 
 
+def folder_beside(project: Project) -> Path:
+    """Where a release is proposed to go: beside the source, or into the home folder."""
+    origin = project.state.origin
+    return Path(origin.shown).parent if origin.kind == "file" else Path.home()
+
+
+def require_plain(name: str) -> None:
+    if not name or Path(name).name != name:
+        raise ParameterError("The release has no name, or one with a slash.", "Write a plain name.")
+
+
+def require_free(*paths: Path | str) -> None:
+    for path in paths:
+        if os.path.exists(path):  # unlike Path.exists, it does not stumble over a name that is too long
+            raise OutputError(
+                f"{path} exists already.", "Choose another name: the studio never overwrites a release."
+            )
+
+
 def destination_of(
     project: Project, data: str, table: str | None, certificate: str, internal: str | None, key: str | None
 ) -> Destination:
-    """With what a release must never overwrite."""
+    """The destination, with the files that a release must never overwrite."""
     origin = project.state.origin
     inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
     if project.source is not None:
@@ -239,11 +246,7 @@ def plan_of(project: Project, asked: ReleaseForm) -> ReleasePlan:
             f"{project.source} was changed or removed since it was read.",
             "Read it again on the page 'Load', so that you release what lies there.",
         )
-    for path in destination.files:
-        if os.path.exists(path):  # unlike Path.exists, it does not stumble over a name that is too long
-            raise OutputError(
-                f"{path} exists already.", "Choose another name: the studio never overwrites a release."
-            )
+    require_free(*destination.files)
     destination.refuse_early()
     if destination.table is not None:
         Address.parse(destination.data)

@@ -13,7 +13,7 @@ from federation_world import Look, charged, people, until
 from coterie.federation.documents.states import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
 from coterie.federation.owner import agent, contribution
-from coterie.federation.owner.deciding import note_approval, note_refusal
+from coterie.federation.owner.approval import note_approval, note_refusal
 from coterie.federation.owner.policy import UNFIT, OwnerSource
 from coterie.federation.storage.studies import move_study, study_row
 from coterie.publication.ledger import Ledger

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from coterie.schema.attributes import AttributeType, Role
-from coterie.studio.describing import AttributeForm
+from coterie.studio.attribute_form import AttributeForm
 
 
 @dataclass(frozen=True, slots=True)

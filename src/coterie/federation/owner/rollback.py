@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.messages import Manifest
 from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
@@ -65,7 +65,7 @@ def require_key(home: OwnerHome, wanted: dict[str, Any]) -> None:
 
 
 def remembered(home: OwnerHome) -> str:
-    """The last line of the aggregator's diary that we were told, number:mark; empty if there is none."""
+    """The last line of the aggregator's diary that we know, as number:mark; empty if there is none."""
     try:
         known = json.loads((home.folder / _THEIRS).read_bytes())
     except (OSError, ValueError):
@@ -95,11 +95,8 @@ def recover(home: OwnerHome, client: Client, population: str | None) -> list[str
     for spent in client.get("/v1/spent")["studies"]:
         study = opened_study(home, spent["id"], spent["study"])
         # Our own signature: the aggregator must not be able to spend our budget by telling us what we have spent.
-        manifest = validated(Signed, spent["manifest"], "manifest")
-        proved = (
-            manifest.opened("manifest", Manifest, key=home.acting_in(study).keys.public).study == study.id
-        )
-        if proved and study.seed is None and _charge(home, study, population):
+        Manifest.opened(validated(Signed, spent["manifest"]), study, home.owner)
+        if study.seed is None and _charge(home, study, population):
             charged.append(study.id)
     home.journal.note("recovered", studies=len(charged))
     client.post("/v1/recovered", {"diary": home.witness()})
