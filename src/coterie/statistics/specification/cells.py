@@ -72,7 +72,8 @@ def representatives(conditions: Sequence[Condition], possible: Possible | None =
         if whole:
             tried = np.concatenate([np.floor(tried), np.ceil(tried)])
         tried = np.unique(tried[(lower <= tried) & (tried <= upper)])
-        return Points([None] * len(tried), tried)
+        # A text that is asked for may be a date, which is a number too: what it means is not known here.
+        return Points([text for text in texts for _ in tried], np.tile(tried, len(texts)))
     if possible is not None and possible <= set(words):
         texts = [*words]
     numbers = np.append(np.nan, tried)
