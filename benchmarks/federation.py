@@ -107,6 +107,19 @@ class Prepared:
         return Signed.of(manifest, keys)
 
 
+def approval(study: Study, name: str, rows: int, keys: Keys, *, disjoint: bool = False) -> Signed:
+    answer = Answer(
+        study=study.id,
+        owner=name,
+        decision="approve",
+        attributes=tuple(attribute.name for attribute in study.attributes),
+        disjoint=disjoint,
+        promise=part_promise(study, name, rows),
+        at=stamp(now()),
+    )
+    return Signed.of(answer, keys)
+
+
 def many_owners(folder: Path, count: int, rows: int) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -157,21 +170,12 @@ def _run_many(folder: Path, aggregator: Aggregator, count: int, rows: int, serve
     timed(f"{count} owners join", lambda: each(names, join))
     study = begin(aggregator, names, 4)
     prepared = Prepared(study, rows, 1)
-    offered = tuple(attribute.name for attribute in study.attributes)
     waits: list[float] = []
 
     def take_part(name: str) -> None:
         client = clients[name]
-        answer = Answer(
-            study=study.id,
-            owner=name,
-            decision="approve",
-            attributes=offered,
-            disjoint=True,
-            promise=part_promise(study, name, rows),
-            at=stamp(now()),
-        )
-        client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, keys[name]).content())
+        answer = approval(study, name, rows, keys[name], disjoint=True)
+        client.post(f"/v1/studies/{study.id}/answer", answer.content())
         version = state = ""
         while state != "COLLECTING":
             version, state = _state(client, version)
@@ -224,28 +228,19 @@ def _deliver_all(folder: Path, owners: int, rows: int, columns: int) -> str:
     study = begin(aggregator, names, columns)
     prepared = Prepared(study, rows, 1)
     (folder / "keys").mkdir()
-    offered = tuple(attribute.name for attribute in study.attributes)
     with aggregator.database.writing() as connection:
         row = study_row(connection, study.id)
         assert row is not None
         move_study(connection, row, StudyState.COLLECTING)
         for part in contributions_of(connection, study.id):
-            answer = Answer(
-                study=study.id,
-                owner=part.name,
-                decision="approve",
-                attributes=offered,
-                promise=part_promise(study, part.name, rows),
-                at=stamp(now()),
-            )
             texts = {
-                "answer": Signed.of(answer, keys[part.name]).text(),
+                "answer": approval(study, part.name, rows, keys[part.name]).text(),
                 "manifest": prepared.manifest(study, part.name, keys[part.name], folder / "keys").text(),
             }
             for state in ("APPROVED", "RESERVED", "COMPUTED", "UPLOADING", "DELIVERED", "ACCEPTED"):
                 [fresh] = [c for c in contributions_of(connection, study.id) if c.owner == part.owner]
                 move_contribution(connection, fresh, ContributionState(state), **texts)
-            aggregator.chunk_folder(study.id, part.owner).mkdir(parents=True)
+            aggregator.chunk(study.id, part.owner, 0).parent.mkdir(parents=True)
             for number, (_, data) in enumerate(prepared.pieces):
                 aggregator.chunk(study.id, part.owner, number).write_bytes(data)
         row = study_row(connection, study.id)

@@ -57,6 +57,20 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         ParameterError,
         "circle: a uses b uses a.*over statistics alone",
     ),
+    "a release without a name": (document(release=" "), ParameterError, "`release` is empty.*leave out"),
+    "a population without a name": (document(population=None), ParameterError, "`population` is empty"),
+    "a budget that is noise alone": (  # was: a division by zero
+        document(budget={"epsilon": "1e-30"}),
+        ParameterError,
+        "so small that every figure would be noise alone.*epsilon: 1}",
+    ),
+    "a rho that is noise alone": (document(budget={"rho": "1e-30"}), ParameterError, "so small that"),
+    "a count that is expected below zero": (
+        with_statistic(kind="count", where={"smoker": "yes"}, expected=-5)
+        | {"neighbours": "add-remove", "records": None},
+        ParameterError,
+        "cannot lie: below 0",
+    ),
     "misspelt equation": (
         document(equations={"times": "avg[yes] / avg[no]", "more": "100 * timse"}),
         ParameterError,

@@ -27,9 +27,11 @@ from coterie import Schema
 from coterie.errors import CoterieError
 from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
-from coterie.statistics.releasing.measuring import compute, read_people
+from coterie.statistics.releasing.measuring import Noise, compute, read_people
 from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import make_release
 from coterie.statistics.specification.cells import Cells, reachable
 from coterie.statistics.specification.specification import Neighbours
 from coterie.table.checked import column_of
@@ -411,3 +413,27 @@ def test_numbers_find_the_codes_of_a_column_whose_labels_nobody_declared() -> No
     table = pa.table({"code": ["1", "7", "7.0", "x", "y", None]})
     found = compute(chosen.design, open_records(table))
     assert list(found.values()) == [1, 2]
+
+
+def test_days_of_a_protected_column_are_cells_that_records_may_lie_in() -> None:
+    """Was: a date is written as a text, so no number of the domain seemed to reach its cell, and a release broke off."""
+    days = [dt.date(2020, 1, day) for day in range(1, 32)]
+    attributes = {
+        "day": {"role": "protect", "type": "date", "domain": {"lower": "2020-01-01", "upper": "2020-01-31"}},
+        "site": {"role": "keep"},
+    }
+    by = {"day": [day.isoformat() for day in days], "site": ["a", "b", "c"]}
+    content = {
+        "release": "days",
+        "population": "p",
+        "schema": {"coterie_schema": 1, "attributes": attributes},
+        "neighbours": "add-remove",
+        "budget": {"epsilon": "1000"},
+        "statistics": {"n": {"kind": "count", "by": by}},
+    }
+    table = pa.table({"day": days * 2, "site": ["a"] * 31 + ["b"] * 31})
+    chosen = plan(read_specification(content), report_losses=False, compare=())
+    assert isinstance(chosen.design.measurements[0], JointMeasurement)
+    made = make_release(chosen, open_records(table), Noise.seeded(1))
+    for value in made.values:
+        assert value.value == (0 if value.name.endswith("c]") else 1)

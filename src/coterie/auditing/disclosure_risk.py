@@ -317,7 +317,7 @@ def _key_risk(
         records=records,
         combinations=len(sizes),
         smallest=int(sizes.min()),
-        uniques=int(groups.of_unique().sum()),
+        uniques=int((sizes == 1).sum()),
         below={k: int(sizes[sizes < k].sum()) for k in LIMITS},
         sizes=_by_size(sizes),
         highest=float(1 / sizes.min()),

@@ -53,10 +53,6 @@ class KeyGroups:
             group = _dense(group, space)
         return np.asarray(np.bincount(group, weights=self.sizes)[group], dtype=np.float64)
 
-    def of_unique(self) -> Flags:
-        """Which combinations belong to one record."""
-        return np.asarray(self.sizes == 1)
-
 
 def _joined(codes: Sequence[Whole], values: Sequence[int]) -> Whole:
     """One number per row that is the same where all codes are."""
@@ -118,7 +114,7 @@ def deepest_search(keys: int) -> int:
 
 def unique_by(groups: KeyGroups) -> UniqueBy:
     """All subsets of the keys, from one key up."""
-    keys, unique = len(groups.keys), groups.of_unique()
+    keys, unique = len(groups.keys), groups.sizes == 1
     deepest = deepest_search(keys)
     found = np.zeros(int(unique.sum()), dtype=np.int64)  # smallest set so far, of every unique combination
     score, scores = 0.0, np.zeros(keys)

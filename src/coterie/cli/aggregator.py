@@ -21,7 +21,7 @@ from coterie.cli import aggregator_administration as administration
 from coterie.cli.federation_output import AGGREGATOR, StudyName, chosen, log_lines, print_studies, print_study
 from coterie.cli.options import AsJson, Force
 from coterie.cli.output import console, print_json, say, say_event
-from coterie.errors import ParameterError
+from coterie.errors import OutputError, ParameterError
 from coterie.federation.aggregator.administration import Webhook
 from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
@@ -35,7 +35,7 @@ from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
 from coterie.federation.storage import parties, studies
 from coterie.publication.publishing import place
-from coterie.publication.staged_files import exists_already, stage_file
+from coterie.publication.staged_files import stage_file
 from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")
@@ -290,7 +290,7 @@ def release_command(
     certificate = output.with_name(output.name + ".certificate.json")
     for path in (output, certificate):
         if path.exists() and not force:
-            raise exists_already(path)
+            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
     with closing(Aggregator.open(folder, database)) as aggregator:
         name = _found(aggregator, study)["study"]["id"]
         end = time.monotonic() + wait

@@ -29,6 +29,8 @@ from coterie.statistics.specification.cells import Axis, Cells, representatives
 from coterie.statistics.specification.large_table import ListedAxis
 
 _ROUNDS = 40  # of fitting tables in a circle until all agree
+_MOST_TOGETHER = 10_000  # cells of tables that one program makes agree
+_NODES = 100  # of its search; not a time: what is published must not depend on how busy the machine is
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,46 @@ class Links:
                     known = [(m, m.of(table, held)[0] if table in m.classes else sums) for m, sums in known]
             if known is before:
                 break
-        return [one for one in found if one is not None]
+        fitted = [one for one in found if one is not None]
+        return self._agreed(fitted) if self.apart(fitted) else fitted
+
+    def _agreed(self, cells: Sequence[Floats]) -> list[Floats]:
+        """The nearest whole tables that agree, by one program over all of them; those given if it finds none.
+
+        Fitting one table after the other may go round for ever: each has whole counts next to its neighbours', and none
+        fits them all.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csr_array, hstack, vstack
+
+        sizes = [one.shape[1] for one in cells]
+        starts, now = np.cumsum([0, *sizes]), np.concatenate([one[0] for one in cells])
+        if len(now) > _MOST_TOGETHER:
+            return list(cells)
+        rows = []
+        for margin, trust in zip(self.margins, self.trust, strict=True):
+            sides = []
+            for table in (table for table, known in trust.items() if known):
+                places = margin.classes[table], starts[table] + np.arange(sizes[table])
+                sides.append(csr_array((np.ones(sizes[table]), places), shape=(margin.count, len(now))))
+            rows += [one - other for one, other in itertools.pairwise(sides)]
+        different = vstack(rows)
+        left = -different @ now
+        every = csr_array((np.arange(len(now)) < sizes[0])[None, :].astype(float))  # the total stays
+        table = vstack([different, every])
+        solved = milp(
+            np.ones(2 * len(now)),
+            integrality=np.ones(2 * len(now)),
+            bounds=Bounds(np.zeros(2 * len(now)), np.concatenate([np.full(len(now), np.inf), now])),
+            constraints=LinearConstraint(
+                hstack([table, -table]).tocsc(), np.append(left, 0.0), np.append(left, 0.0)
+            ),
+            options={"node_limit": _NODES},
+        )
+        if solved.x is None:
+            return list(cells)
+        up, down = np.rint(solved.x).reshape(2, -1)
+        return [one[None, :] for one in np.split(now + up - down, starts[1:-1])]
 
     def apart(self, cells: Sequence[Floats]) -> float:
         """How far tables differ in what they share and know, at most."""

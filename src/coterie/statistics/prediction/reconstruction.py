@@ -18,6 +18,7 @@ from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.fitting import Fit
 from coterie.statistics.prediction.fixed_sums import onto_rows, whole
 from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.least_counts import with_least_counts
 from coterie.statistics.prediction.linking import Links, SharedMargin, margin_over
 from coterie.statistics.specification.cells import Cells
 
@@ -217,23 +218,6 @@ def _mixed(group: Group) -> bool:
     return len(set(group.terms)) > 1
 
 
-def _raised(cells: Floats, group: Group, *, exactly: bool) -> Floats:
-    """Counts of at least what is known in public; taken from elsewhere where the number of records is known."""
-    cells = cells.copy()
-    draws = np.arange(len(cells))
-    for row, least in group.least:
-        inside = group.held[row]
-        short = np.maximum(least - cells @ inside, 0.0)
-        if not short.any() or not inside.any():
-            continue
-        if exactly and not inside.all():
-            most = np.where(inside, -1.0, cells).argmax(axis=1)
-            short = np.minimum(short, cells[draws, most])
-            cells[draws, most] -= short
-        cells[draws, np.where(inside, cells, -1.0).argmax(axis=1)] += short
-    return cells
-
-
 def _each_draw(found: Sequence[Floats], tables: Sequence[int]) -> list[list[Floats]]:
     """Of tables that are fitted together, one draw after the other."""
     return [[found[table][[draw]] for table in tables] for draw in range(len(found[tables[0]]))]
@@ -318,9 +302,13 @@ class Reconstruction:
                 totals = [None] * len(measured) if shared is None else shared.tolist()
                 each = zip(_each_draw(found, links.tables), totals, strict=True)
                 _put(found, links.tables, [links.fixed(cells, total) for cells, total in each])
-        for place, group in enumerate(self.groups):
-            if group.least:
-                found[place] = _raised(found[place], group, exactly=shared is not None)
+        counts = [place for place, group in enumerate(self.groups) if group.counts]
+        bounds = [[(self.groups[p].held[row], least) for row, least in self.groups[p].least] for p in counts]
+        if any(bounds):
+            margins = next((links.margins for links in self.links if list(links.tables) == counts), ())
+            kept = with_least_counts([found[p] for p in counts], bounds, margins, exactly=shared is not None)
+            for place, cells in zip(counts, kept, strict=True):
+                found[place] = cells
         return self._within_limits(found)
 
     def _within_limits(self, found: list[Floats]) -> list[Floats]:

@@ -101,7 +101,7 @@ def released_tables(
         fixed = _distinct([margin for margin in margins if margin is not None])
         cells = nearest_counts(noisy.reshape(table.shape), table.totals, public, fixed).ravel()
         fitted.append((table, s.where, cells))
-        drawn = _Drawn(table, noisy, source.family, source.law.noise_scale(float(budget)))
+        drawn = _NoisyTable(table, noisy, source.family, source.law.noise_scale(float(budget)))
         made = drawn.released(measured, cells, public, errors[s.name])
         found[s.name] = _with_figures(made, figures) if s.where.everyone and figures else made
     return {s.name: found[s.name] for _, s in asked}
@@ -117,7 +117,7 @@ def _distinct(margins: Sequence[FixedMargin]) -> list[FixedMargin]:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _NoisyTable:
     """A table as it was drawn: the cells, and the law of their noise."""
 
     table: LargeTable

@@ -62,7 +62,7 @@ def representatives(conditions: Sequence[Condition], possible: Possible | None =
     both, every text is tried with every number: safe, if sometimes too careful. A number may be declared as a mark of
     missing values. It is then listed, but lies in no range: these points come last.
     """
-    words = sorted({v for c in conditions if isinstance(c, OneOf) for v in c.values if isinstance(v, str)})
+    words = sorted(_texts(conditions))
     texts: list[Value | None] = [None, *words]
     cuts = cuts_of(conditions)
     tried = np.sort(np.append(cuts, around(cuts))) if len(cuts) else cuts
@@ -79,6 +79,10 @@ def representatives(conditions: Sequence[Condition], possible: Possible | None =
     marks: list[Value | None] = [] if possible is not None else [*_numbers_asked_for(conditions)]
     every = [text for text in texts for _ in numbers]
     return Points([*every, *marks], np.append(np.tile(numbers, len(texts)), np.full(len(marks), np.nan)))
+
+
+def _texts(conditions: Iterable[Condition]) -> set[str]:
+    return {v for c in conditions if isinstance(c, OneOf) for v in c.values if isinstance(v, str)}
 
 
 def _numbers_asked_for(conditions: Iterable[Condition]) -> set[float]:
@@ -110,8 +114,13 @@ def atoms(conditions: Sequence[Condition], possible: Possible | None = None) -> 
     found = dict.fromkeys([*rows[:first], *sorted(rows[first:])])
     if possible is None:
         return list(found)
-    reached = set(representatives(conditions, possible).patterns(conditions))
-    return [accepted for accepted in found if accepted in reached]
+    told = list(range(len(conditions)))
+    if isinstance(
+        possible, tuple
+    ):  # a text may be a date, which is a number too: what it means is not known here
+        told = [place for place, condition in enumerate(conditions) if not _texts([condition])]
+    reached = set(representatives(conditions, possible).patterns([conditions[place] for place in told]))
+    return [accepted for accepted in found if tuple(accepted[place] for place in told) in reached]
 
 
 def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()) -> list[int] | None:

@@ -214,9 +214,10 @@ def check_expected(specification: Specification, statistic: Statistic) -> None:
     possible = statistic.possible
     stated = [statistic.expected] if possible is None else [possible.lower, possible.upper]
     if any(value is not None and value not in domain for value in stated):
+        least, most = exact.number(domain.lower, 12), exact.number(domain.upper, 12)
+        beyond = f"outside {least} to {most}" if math.isfinite(domain.upper) else f"below {least}"
         raise ParameterError(
-            f"Statistic '{statistic.name}' is expected where it cannot lie: outside {exact.number(domain.lower, 12)} to "
-            f"{exact.number(domain.upper, 12)}.",
+            f"Statistic '{statistic.name}' is expected where it cannot lie: {beyond}.",
             "Correct `expected`, the schema's domain, `records` or `at_least`.",
         )
 

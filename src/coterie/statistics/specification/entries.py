@@ -22,7 +22,13 @@ from coterie.statistics.specification.fields import (
     positive_of,
 )
 from coterie.statistics.specification.filters import Between, Filter, label_text, read_filter
-from coterie.statistics.specification.groups import Entry, StatisticGroup, axes_of, groups_of, private_key
+from coterie.statistics.specification.groups import (
+    StatisticEntry,
+    StatisticGroup,
+    axes_of,
+    groups_of,
+    private_key,
+)
 from coterie.statistics.specification.large_table import large_table
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
@@ -47,7 +53,7 @@ def weighted(content: object, where: str) -> bool:
     return content
 
 
-def with_weight(statistic: Statistic, entry: Entry, *, default: bool) -> Statistic:
+def with_weight(statistic: Statistic, entry: StatisticEntry, *, default: bool) -> Statistic:
     """The statistic as the entry asks for it, by the weight of the schema or not."""
     where, schema = f"Statistic '{statistic.name}'", entry.schema
     if not weighted(entry.get("weighted", default), where):
@@ -156,7 +162,7 @@ def expand(
             )
         members(written, _ENTRIES, where)
         kind = one_of(written.get("kind"), StatisticKind, f"{where}, kind", _MADE)
-        entry = Entry(written, kind, schema, where, str(name))
+        entry = StatisticEntry(written, kind, schema, where, str(name))
         key = private_key(entry)
         axes = [] if key is not None else axes_of(entry)
         table = large_table(entry, axes)
@@ -220,7 +226,7 @@ def _total_of(
     return replace(statistic, expected=sum(expected), possible=possible if possible.width else None)
 
 
-def _single(entry: Entry, group: StatisticGroup, shape_of: ShapeOf) -> Statistic:
+def _single(entry: StatisticEntry, group: StatisticGroup, shape_of: ShapeOf) -> Statistic:
     kind, label, where = entry.kind, group.label, entry.where
     # One figure for all groups is no figure for a total of counts or sums.
     added_up = kind in (StatisticKind.COUNT, StatisticKind.SUM, StatisticKind.HISTOGRAM)
@@ -284,7 +290,7 @@ _ALONE = {  # entries that only some kinds have
 }
 
 
-def _check_alone(entry: Entry) -> None:
+def _check_alone(entry: StatisticEntry) -> None:
     for name, kinds in _ALONE.items():
         if entry.get(name) is not None and entry.kind not in kinds:
             raise ParameterError(f"{entry.where} has `{name}`, but is no {' or '.join(kinds)}.", "Drop it.")

@@ -81,3 +81,10 @@ def pilot_of(content: object) -> Fraction:
     if share > Fraction(1, 2):
         raise ParameterError("The pilot would take more than half of the budget.", "Use about 0.1.")
     return share
+
+
+def name_of(document: Mapping[str, Any], key: str, default: str) -> str:
+    name = document.get(key, default)
+    if name is None or not str(name).strip():
+        raise ParameterError(f"`{key}` is empty.", "Write a name, or leave out the entry.")
+    return str(name)

@@ -24,7 +24,7 @@ PRIVATE = "private"  # the release finds the values, and shows those that many r
 
 
 @dataclass(frozen=True)
-class Entry:
+class StatisticEntry:
     """A statistic as it is written; `where` is its place in messages."""
 
     content: Mapping[str, Any]
@@ -72,7 +72,7 @@ class StatisticGroup:
         return all(b.covers <= a.covers for a, b in zip(self.choices, other.choices, strict=True))
 
 
-def private_key(entry: Entry) -> str | None:
+def private_key(entry: StatisticEntry) -> str | None:
     """The column by whose values a count is asked, where these are not public."""
     by, where = entry.get("by"), entry.where
     if not isinstance(by, dict) or PRIVATE not in by.values():
@@ -100,14 +100,14 @@ def private_key(entry: Entry) -> str | None:
     return str(next(iter(by)))
 
 
-def groups_of(entry: Entry, axes: list[list[GroupValue]]) -> tuple[StatisticGroup, ...]:
+def groups_of(entry: StatisticEntry, axes: list[list[GroupValue]]) -> tuple[StatisticGroup, ...]:
     """The finest groups first, then the totals that are asked for."""
     finest = [StatisticGroup(choices) for choices in itertools.product(*axes)]
     kept = kept_in_totals(entry, axes)
     return (*finest, *dict.fromkeys(_totals(kept, axes, entry.schema)))
 
 
-def axes_of(entry: Entry) -> list[list[GroupValue]]:
+def axes_of(entry: StatisticEntry) -> list[list[GroupValue]]:
     """The values or bins along each column."""
     by, where = entry.get("by") or {}, entry.where
     if not isinstance(by, dict):
@@ -143,7 +143,7 @@ def _value(column: str, value: object, place: int, where: str) -> GroupValue:
     return GroupValue(column, text, label_text(known), chosen, frozenset({place}))
 
 
-def _bins(entry: Entry) -> list[GroupValue]:
+def _bins(entry: StatisticEntry) -> list[GroupValue]:
     column, edges, values, where = entry.get("of"), entry.get("bins"), entry.get("values"), entry.where
     if not isinstance(column, str) or (edges is None) == (values is None):
         raise ParameterError(
@@ -189,7 +189,7 @@ def _edges(edges: object, where: str) -> list[float]:
 # Totals: over some columns, over all of them, and along the levels of a declared taxonomy.
 
 
-def kept_in_totals(entry: Entry, axes: Sequence[list[GroupValue]]) -> list[frozenset[str]] | None:
+def kept_in_totals(entry: StatisticEntry, axes: Sequence[list[GroupValue]]) -> list[frozenset[str]] | None:
     """Of each total that is asked for the columns that are kept; None: every total there is, also of concepts."""
     asked, where = entry.get("totals"), entry.where
     if asked is False or asked is None:

@@ -18,7 +18,13 @@ from coterie.schema.attributes import Schema
 from coterie.statistics.specification.asked_values import one_spelling, only_values
 from coterie.statistics.specification.cells import Points, Possible, representatives
 from coterie.statistics.specification.filters import Between, Condition, Value
-from coterie.statistics.specification.groups import ALL, Entry, GroupValue, above_axis, kept_in_totals
+from coterie.statistics.specification.groups import (
+    ALL,
+    GroupValue,
+    StatisticEntry,
+    above_axis,
+    kept_in_totals,
+)
 from coterie.statistics.specification.specification import StatisticKind
 
 MOST_SINGLE = 2_048  # cells that are statistics of their own
@@ -154,7 +160,7 @@ def _product(sides: Sequence[Flags]) -> Flags:
     return np.asarray(reduce(np.logical_and.outer, sides))
 
 
-def large_table(entry: Entry, axes: Sequence[list[GroupValue]]) -> LargeTable | None:
+def large_table(entry: StatisticEntry, axes: Sequence[list[GroupValue]]) -> LargeTable | None:
     """The table, if it is one of counts and has more cells than can be planned one by one."""
     cells, where = math.prod(len(axis) for axis in axes), entry.where
     if entry.kind not in _COUNTED or cells <= MOST_SINGLE:

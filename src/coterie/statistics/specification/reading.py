@@ -25,6 +25,7 @@ from coterie.statistics.specification.fields import (
     fairness_of,
     floor_of,
     members,
+    name_of,
     number_of,
     one_of,
     pilot_of,
@@ -54,6 +55,7 @@ from coterie.statistics.specification.specification import (
 )
 
 VERSION = 1
+_LEAST = Fraction(1, 10**12)  # ε; noise of a smaller one is wider than whole numbers of a file can be
 _TOP = (
     *(
         "coterie_statistics",
@@ -137,8 +139,8 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     if not isinstance(equations, dict):
         raise ParameterError("`equations` must be a mapping from names to formulas.", "Write name: formula.")
     specification = Specification(
-        release=str(document.get("release", "statistics")),
-        population=str(document.get("population", "default")),
+        release=name_of(document, "release", "statistics"),
+        population=name_of(document, "population", "default"),
         schema=schema,
         neighbours=neighbours,
         budget=_with_thresholds(_budget(document.get("budget")), statistics),
@@ -183,6 +185,8 @@ def _budget(content: object) -> PrivacyBudget:
     numbers = {key: parse_epsilon(value, key) for key, value in content.items()}
     if set(numbers) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
         raise ParameterError("The budget mixes units, or has a delta without an epsilon.", advice)
+    if numbers.get("epsilon", 1) < _LEAST or numbers.get("rho", 1) < _LEAST**2:
+        raise ParameterError("The budget is so small that every figure would be noise alone.", advice)
     if numbers.get("delta", Fraction(0)) >= Fraction(1, 10):
         raise ParameterError("delta is too large to promise anything.", "Use less than 1/records, e.g. 1e-6.")
     return PrivacyBudget(numbers.get("epsilon"), numbers.get("rho"), numbers.get("delta"))

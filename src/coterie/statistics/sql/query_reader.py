@@ -16,7 +16,7 @@ from coterie.schema.attributes import Schema
 from coterie.statistics.specification.asked_values import asked_labels
 from coterie.statistics.specification.calculus import linear_form
 from coterie.statistics.specification.equations import parse
-from coterie.statistics.specification.groups import DECLARED, PRIVATE, Entry, axes_of, groups_of
+from coterie.statistics.specification.groups import DECLARED, PRIVATE, StatisticEntry, axes_of, groups_of
 from coterie.statistics.specification.specification import StatisticKind
 from coterie.statistics.sql.aggregates import Aggregates, Asked
 from coterie.statistics.sql.conditions import Node, SqlNames, Where, grouping_sets, refused
@@ -138,7 +138,7 @@ class QueryReader:
         name = self._free(alias or "figure")
         if linear_form(parse(first)) is None:
             self.bent.append(name)
-        entry = Entry(groups, StatisticKind.COUNT, self.names.schema, f"SQL: {name}")
+        entry = StatisticEntry(groups, StatisticKind.COUNT, self.names.schema, f"SQL: {name}")
         axes = axes_of(entry)
         listed = groups_of(entry, axes) if axes else ()
         if not listed:
