@@ -165,7 +165,7 @@ def out_of_core(table: Table, folder: Path) -> Read:
     found = {}
     for attribute in SCHEMA.attributes:
         column = storable(next, streamed.batches([attribute.name]))[1].column(0)
-        read = streamed._column(column, attribute, None)
+        read = column_of(column, attribute, SCHEMA)
         found[attribute.name] = read.values if isinstance(read, NumericColumn) else read.codes
     return found
 

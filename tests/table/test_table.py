@@ -115,7 +115,7 @@ def test_columns_and_schema_must_agree() -> None:
         check(pa.table({"incme": [1, 2]}), schema)
     with pytest.raises(SchemaError, match="'other' that the schema does not describe"):
         check(pa.table({"income": [1, 2], "other": [1, 2]}), schema)
-    with pytest.raises(DataError, match="more than one column named 'income'"):
+    with pytest.raises(DataError, match="More than one column is named 'income'"):
         check(pa.table([[1, 2], [1, 2]], names=["income", "income"]), schema)
     with pytest.raises(SchemaError, match="No attribute is protected"):
         check(pa.table({"income": [1, 2]}), schema)
