@@ -66,7 +66,7 @@ def _risks(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _judged(findings: Iterable[Finding]) -> list[Finding]:
-    """Those with a verdict: the others are figures, and test nothing."""
+    """The findings that have a verdict. The others are figures and test nothing."""
     return [finding for finding in findings if finding.level is not Level.UNKNOWN]
 
 
@@ -147,14 +147,14 @@ class Audit:
 
     @property
     def level(self) -> Level:
-        """By the findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
+        """The highest level among findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
         level = self._highest(standing(self.findings))
         severe = self._highest(standing(self.findings, SEVERE_ALPHA)) is Level.SEVERE
         return Level.SOME if level is Level.SEVERE and not severe else level
 
     @property
     def uncorrected_level(self) -> Level:
-        """By each attack's own interval: the more attacks are tried, the more often luck finds something."""
+        """The highest level by each attack's own interval. The more attacks are tried, the more often it is luck."""
         return self._highest(self.findings)
 
     @property

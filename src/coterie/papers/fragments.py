@@ -79,7 +79,7 @@ class Setting:
 
     @cached_property
     def known(self) -> Mapping[str, list[list[Expected]]]:
-        """By place, the closed forms of summed squared errors."""
+        """The closed forms of summed squared errors, per place."""
         return {place: closed_forms(self, place) for place in PLACES}
 
     def deals(self, runs: int) -> list[list[pa.Table]]:

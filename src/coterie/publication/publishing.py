@@ -213,7 +213,7 @@ class Destination:
 
     @property
     def place(self) -> Path | str:
-        """Of the data: a path, or an address."""
+        """Where the data are: a path, or an address."""
         return self.data if self.in_database else Path(self.data)
 
     @property

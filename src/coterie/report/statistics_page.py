@@ -116,7 +116,7 @@ def _compared(request: ReleaseRequest) -> Plan | None:
 
 
 def _odds(specification: Specification, status: Status) -> str:
-    """By how much an attacker can become surer of a fact: two steps under add-remove, where a fact changes by both."""
+    """How much surer of a fact an attacker can become: two steps under add-remove, where a fact changes by both."""
     if not status.proof:
         return ""
     budget = specification.budget
@@ -246,7 +246,7 @@ class _View:
 
     @cached_property
     def _words_of(self) -> dict[str, dict[str, str]]:
-        """Of each group column, what its codes mean."""
+        """What the codes of each group column mean."""
         schema = self.specification.schema
         return {shown_as: schema[column].meanings for column, shown_as in self.groups.items()}
 

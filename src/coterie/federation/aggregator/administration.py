@@ -70,7 +70,7 @@ _OPEN = select(invitations).where(invitations.c.used_by.is_(None))
 
 
 def listed_invitations(connection: Connection) -> list[dict[str, Any]]:
-    """Those that could still be used."""
+    """List the invitations that could still be used."""
     rows = connection.execute(_OPEN)
     return sorted(
         ({"owner": row.name, "expires": row.expires, "expired": moment(row.expires) < now()} for row in rows),

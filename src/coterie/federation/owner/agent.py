@@ -168,7 +168,7 @@ class Agent:
         return True
 
     def _acting(self, wanted: dict[str, Any]) -> OwnerHome:
-        """With the keys that the roster names; a study that is no study has no roster."""
+        """This owner with the keys that the roster names. What is not a valid study has no roster."""
         try:
             return self.home.acting_in(Study.model_validate(wanted["study"]["document"]))
         except (ValueError, KeyError, TypeError):

@@ -221,7 +221,7 @@ class Client(AbstractContextManager["Client", None]):
         )
 
     def trust(self, tls: str) -> None:
-        """From now on these certificates (PEM, one or two), and no others."""
+        """Trust these certificates (PEM, one or two) from now on, and no others."""
         before, self._http = self._http, self._connected(tls)
         before.close()
 

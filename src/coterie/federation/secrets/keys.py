@@ -301,7 +301,7 @@ def next_keys(folder: Path) -> Keys:
 
 
 def use_next_keys(folder: Path, old: Keys) -> Keys:
-    """From now on the next ones; the old still sign and open what names them."""
+    """Use the next keys from now on. The old ones still sign and open what names them."""
     former = folder / FORMER / fingerprint(old.public).removeprefix("SHA256:")
     former.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in (SIGNING, SEALING):

@@ -198,6 +198,6 @@ def add_token(connection: Connection, token: str, label: str) -> None:
 
 
 def known_token(connection: Connection, token: str) -> bool:
-    """By its hash: how long the search takes says nothing about the token."""
+    """Look a token up by its hash: how long the search takes says nothing about the token."""
     query = select(tokens.c.label).where(tokens.c.token_hash == token_hash(token))
     return connection.execute(query).first() is not None

@@ -239,7 +239,7 @@ class Book:
         return self._accounts[population]
 
     def releases(self, population: str | None = None, **asked: str) -> list[Entry]:
-        """Those of a population, or with this fingerprint or method: asked twice, a release is drawn once."""
+        """The releases of a population, or with this fingerprint or method: asked twice, a release is drawn once."""
         wanted = (asked if population is None else {**asked, "population": population}).items()
         return [e for e in self.entries.values() if all(getattr(e.purpose, k) == v for k, v in wanted)]
 

@@ -148,7 +148,7 @@ class Candidates:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Of point, gap, point, …, those that are candidates."""
+        """Which of point, gap, point, … are candidates."""
         mask = np.ones(2 * len(self.points) - 1, dtype=np.bool_)
         mask[1::2] = self.gaps
         return mask
