@@ -312,6 +312,8 @@ def run_attacks(
         try:
             lost = attack.needs_order and isinstance(evidence, ReleaseEvidence) and evidence.truth is None
             outcome = attack.not_run(NO_ORDER) if lost else attack.run(evidence)
+            if not isinstance(outcome, Finding | NotRun):  # of another package: a return that was forgotten
+                raise TypeError(f"{attack.name} returned neither a finding nor a reason")
         except OutOfTime:
             not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
             complete = False

@@ -275,7 +275,7 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
 
 
 def _cost(loss: Loss, terms: Terms) -> str:
-    """As the release states it; and behind an arrow as the account counts it, where that is more."""
+    """The cost as the release states it; and behind an arrow as the account counts it, where that is more."""
     stated, counted = loss.amount(brief), terms.counted(loss)[1]
     model = " iDP" if loss.model is LossModel.IDP else _BEFORE if loss.status == BEFORE_UNITS else ""
     if counted is None or counted.amount(brief) == stated:

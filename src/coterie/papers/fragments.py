@@ -124,7 +124,7 @@ class Fragmented:
         return np.asarray(self.per_run(place, reading).mean(axis=2))
 
     def difference(self, place: str, reading: str) -> Floats:
-        """As the papers' heatmaps: a fragmented release that is better counts as 0."""
+        """The difference as the papers' heatmaps show it: a fragmented release that is better counts as 0."""
         return np.asarray(np.maximum(self.mean(place, reading) - self.mean("central", reading), 0.0))
 
     def outcome(

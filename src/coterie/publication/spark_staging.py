@@ -144,7 +144,7 @@ class RemoteFolder:
             storage.remove(storage.earlier)
 
     def discard(self) -> None:
-        """As if nothing had been written: what was set aside comes back."""
+        """Undo what was written, and put back what was set aside."""
         with told():
             storage = _Storage.of(self)
             if storage.has(storage.mark):

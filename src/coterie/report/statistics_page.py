@@ -317,7 +317,7 @@ def interval(row: Row) -> str:
 
 
 def _number(value: float, row: Row) -> str:
-    """As many digits as the interval leaves: two of its width."""
+    """Write as many digits as the interval leaves: two of its width."""
     width = float(row[UPPER]) - float(row[LOWER])
     if row["kind"] == "count" or all(float(row[part]).is_integer() for part in ("value", LOWER, UPPER)):
         digits = 0

@@ -53,7 +53,7 @@ def suspend(connection: Connection, name: str, *, suspended: bool) -> None:
 
 
 def remove(connection: Connection, name: str) -> None:
-    """As if it had left: it withdraws from what it has not delivered, and its key is not accepted any more."""
+    """Remove an owner as if it had left: it withdraws from what it has not delivered, and its key is refused from now on."""
     owner = _owner(connection, name)
     withdraw_all(connection, owner.id, reason="removed by the administrator")
     leave(connection, owner)

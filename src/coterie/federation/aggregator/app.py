@@ -153,7 +153,7 @@ def serve(
     listening: Callable[[], None],
     webhook: Webhook | None = None,
 ) -> None:
-    """Until stopped; `listening` is called once owners can connect.
+    """Serve until stopped; `listening` is called once owners can connect.
 
     `client_ca`: also demand a TLS certificate of every caller (mutual TLS).
     """

@@ -57,7 +57,7 @@ class Agent:
         self._settled = False
 
     def run(self, *, once: bool = False, until_done: bool = False) -> None:
-        """Until stopped; or once; or until every study that we know of has come to its end."""
+        """Act until stopped; or once; or until every study that we know of has come to its end."""
         version, failures = "", 0
         hold_in_ledger(self.home)
         while True:

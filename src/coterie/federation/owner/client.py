@@ -90,7 +90,7 @@ class Client(AbstractContextManager["Client", None]):
     def of(
         cls, home: OwnerHome, ca_bundle: Path | None = None, session: str = "", replaces: str = ""
     ) -> Client:
-        """As the owner of this folder."""
+        """A client that speaks as the owner of this folder."""
         return cls(
             home.url,
             home.aggregators[0],

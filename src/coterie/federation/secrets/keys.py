@@ -264,7 +264,7 @@ OVERHEAD_BYTES = 16
 
 
 def new_key() -> bytes:
-    """For one part, or for the pseudonyms of one study."""
+    """A new key for one part, or for the pseudonyms of one study."""
     return secrets.token_bytes(32)
 
 

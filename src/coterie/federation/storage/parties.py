@@ -26,7 +26,7 @@ GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
 
 
 def note(connection: Connection, event: str, **content: Any) -> None:
-    """Inside a writing transaction: what is noted and what is done are committed together."""
+    """Write a line of the diary inside a writing transaction: what is noted and what is done are committed together."""
     number, previous = diary_head(connection)
     text = canonical({"event": event, "at": stamp(now()), **content}).decode()
     connection.execute(insert(audit).values(number=number + 1, content=text, seal=seal(previous, text)))

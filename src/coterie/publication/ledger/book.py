@@ -135,7 +135,7 @@ class Book:
 
     @classmethod
     def at_snapshot(cls, earlier: list[tuple[str, str]], content: str) -> Book:
-        """As it stood after these sealed events, the last of which is the snapshot with this content."""
+        """The book after these sealed events, the last of which is the snapshot with this content."""
         book, number = cls(), len(earlier)
         for event, _ in decoded(earlier[-1:], number - 1):
             if (event.get("event"), event.get("digest")) != ("snapshot", digest_of(content)):
@@ -185,7 +185,7 @@ class Book:
         return len(self.seals) - 1
 
     def copy(self) -> Book:
-        """As it stands now, whatever is entered later."""
+        """The book as it stands now, whatever is entered later."""
         other = Book()
         other.seals = self.seals.copy()
         other.snapshot_at = self.snapshot_at

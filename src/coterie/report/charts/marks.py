@@ -81,7 +81,7 @@ def _draw(
     log: bool,
     bars: bool,
 ) -> Drawing:
-    """On a phone the name stands above its row instead of beside it."""
+    """Draw the rows. On a phone the name stands above its row instead of beside it."""
     stacked = width < WIDE
     room = 8.0 if stacked else min(300.0, max((text_width(row.name) for row in rows), default=0.0)) + 14
     values = [_said(row, words) for row in rows]

@@ -72,7 +72,7 @@ class ValueGrid:
 
     @property
     def middle(self) -> float:
-        """On the grid, or half a step beside it: sums count in half steps."""
+        """The middle, which lies on the grid or half a step beside it: sums count in half steps."""
         return float((self.low + self.high) * self.step / 2)
 
     def half_steps(self, value: float) -> int:
