@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from coterie import Attribute, Domain, Role, Schema, protect
+from coterie.errors import ParameterError
 from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Facts, settle
 from coterie.methods.recipe import Method
@@ -142,3 +143,15 @@ def test_a_delta_that_leaves_nothing_is_told_with_what_would_help() -> None:
     table = pa.table({"x": [index / 250 for index in range(249)]})
     release = protect(table, SCHEMA, method="dp-synthetic", epsilon="0.9", delta="1e-300")
     assert not warnings_on(release.certificate)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, method in all_methods().items() if method.whole_table is None]
+)
+def test_a_delta_is_refused_where_it_would_change_nothing(name: str) -> None:
+    """Was: methods that charge ε once per attribute took a δ and forgot it."""
+    method = get_method(name)
+    k = None if method.fixed_k else 3
+    table = pa.table({"x": [index / 50 for index in range(50)]})
+    with pytest.raises(ParameterError, match="no use for a delta"):
+        protect(table, SCHEMA, method=name, epsilon=1, k=k, delta="1e-6")

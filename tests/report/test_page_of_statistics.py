@@ -13,7 +13,6 @@ import pytest
 
 from coterie import write_report
 from coterie.errors import OutputError
-from coterie.report import writing
 from coterie.report.statistics_page import interval, shown, statistics_page
 from coterie.statistics import Published, release
 
@@ -140,7 +139,7 @@ def test_a_private_release_says_how_sure_an_attacker_can_become(tmp_path: Path) 
 def test_write_report_writes_the_page(
     published: Published, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "statistics_page", lambda _: page)
+    monkeypatch.setattr("coterie.report.statistics_page.statistics_page", lambda _: page)
     write_report(published, tmp_path)
     assert (tmp_path / "statistics.html").read_text().startswith("<!doctype html>")
     with pytest.raises(OutputError, match="exists"):

@@ -49,6 +49,8 @@ class Budget:
         total = total_epsilon(epsilon, method)
         method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in method.measured(schema)}
+        if delta is not None:
+            delta = checked_delta(delta, method, schema)
         if not method.splits_budget:
             return cls(total, dict.fromkeys(weights, total))
         if schema.unit is None:
@@ -58,7 +60,6 @@ class Budget:
             whole = cls(total, split(total - counting, weights), rows_per_unit=most, counting=counting)
         if delta is None:
             return whole
-        delta = checked_delta(delta, method, schema)
         return replace(whole, delta=delta, rho=Fraction(str(rho_for(float(total), float(delta)))))
 
     @property
@@ -133,7 +134,8 @@ def checked_delta(delta: Number, method: Method, schema: Schema) -> Fraction:
     """δ as given, where the method has a use for it."""
     if method.whole_table is None:
         raise ParameterError(
-            f"Method '{method.name}' adds Laplace noise, which needs no delta.", "Leave delta out."
+            f"Method '{method.name}' has no use for a delta.",
+            "Leave delta out, or choose a method that models the whole table, such as dp-synthetic.",
         )
     found = parse_epsilon(delta, "delta")
     if found >= 1:

@@ -17,8 +17,6 @@ from coterie.report.audit_page import audit_figure, audit_page
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import Verdict
 from coterie.report.risk_page import risk_page
-from coterie.report.statistics_page import statistics_page
-from coterie.statistics.releasing.released_files import Published
 
 _SECONDS = 30.0  # of attacks on the examples of a comparison
 EVALUATION_FILES = ("evaluation.json",)
@@ -91,18 +89,22 @@ def write_report(
         folder.mkdir(parents=True, exist_ok=True)
         stage_bytes(risk_page(result).encode(), folder / "risk.html", force=force, private=True).publish()
         return None
-    if isinstance(result, Published):
-        folder.mkdir(parents=True, exist_ok=True)
-        stage_bytes(statistics_page(result).encode(), folder / "statistics.html", force=force).publish()
-        return None
-    if not isinstance(result, Comparison):
+    if isinstance(result, Comparison):
+        if result.table is None:
+            raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")
+        return write_comparison(result, result.table, folder, audit_seconds, accept)
+    # Last, and loaded here: the room of statistics takes 0.2 CPU seconds, which no comparison should wait for.
+    from coterie.report.statistics_page import statistics_page
+    from coterie.statistics.releasing.released_files import Published
+
+    if not isinstance(result, Published):
         raise ParameterError(
             f"There is no report for a result of type {type(result).__name__}.",
             "Give a Comparison, an Audit, an Evaluation, a Risk or Published statistics.",
         )
-    if result.table is None:
-        raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")
-    return write_comparison(result, result.table, folder, audit_seconds, accept)
+    folder.mkdir(parents=True, exist_ok=True)
+    stage_bytes(statistics_page(result).encode(), folder / "statistics.html", force=force).publish()
+    return None
 
 
 def _write_audit(result: Audit, folder: Path, *, force: bool) -> None:
