@@ -216,7 +216,7 @@ def account_table(balance: Balance) -> Table:
 
 
 def print_population(book: Book, population: str) -> None:
-    """Its accounts, then its releases: those that count, and those outside."""
+    """Print a population's accounts, then its releases: those that count, and those outside."""
     balances = book.balances(population)
     for balance in balances:
         refusing = " · refuses unproved" if balance.refuses_unproved else ""

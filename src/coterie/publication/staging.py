@@ -124,7 +124,7 @@ def stage_bytes(
     inputs: Iterable[Input] = (),
     temporary: Path | None = None,
 ) -> StagedFile:
-    """The same for any other file; a `private` one stays readable by its owner only."""
+    """Stage the bytes of a file; a `private` one stays readable by its owner only."""
     if is_database(target):
         raise OutputError("This result can only be written to a file.", "Give a path.")
     path = Path(target)

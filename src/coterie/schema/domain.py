@@ -144,7 +144,7 @@ Reasons = Annotated[
 
 
 class Frozen(BaseModel):
-    """Never changed, and strict about unknown entries: what is not understood is not agreed to."""
+    """A model that never changes and refuses unknown entries: what is not understood is not agreed to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -164,7 +164,7 @@ def drafted(
 
 
 def _units(suggestions: Mapping[str, str]) -> str:
-    """Ready to be used once somebody has said how many rows a unit has: that is never taken from the data."""
+    """A `unit` entry to complete: how many rows a unit has is never taken from the data."""
     names = [name for name, suggestion in suggestions.items() if suggestion == "unit"]
     head = (
         "# If the promise is for a person or household of several rows, not for one row, take away one # here and fill in\n"

@@ -282,6 +282,6 @@ def _parsed(text: str, folder: Path) -> Schema:
 
 
 def store(path: Path, content: str | BaseModel) -> None:
-    """Whole or not at all, readable by its owner only."""
+    """Write a file whole or not at all, readable by its owner only."""
     text = content if isinstance(content, str) else content.model_dump_json(indent=2)
     stage_bytes(text.encode(), path, force=True, private=True).publish()

@@ -32,7 +32,7 @@ class Estimate:
 
     @classmethod
     def exact(cls, value: float, trials: int = 0) -> Estimate:
-        """Nothing was sampled: a fact about these tables."""
+        """A fact about these tables, from which nothing was sampled."""
         return cls(value, value, value, trials)
 
 

@@ -162,7 +162,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def keep_private(path: Path, content: bytes) -> None:
-    """The same in place of what may be there: whole or not at all."""
+    """Write a private file in place of what may be there: whole or not at all."""
     try:
         write_whole(path, content)
     except OSError as error:
