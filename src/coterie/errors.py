@@ -122,5 +122,5 @@ def enumerated(words: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """As people read it: 1 row, 5,000 rows."""
+    """A number with its noun as people read it: 1 row, 5,000 rows."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

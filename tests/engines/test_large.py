@@ -335,7 +335,7 @@ def test_attributes_side_by_side_are_the_same_release(
     cores: int, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large_module, "room_for_work", lambda limit: SMALL * cores)
-    monkeypatch.setattr("coterie.engines.out_of_core.chain._ROOM_A_THREAD", SMALL)
+    monkeypatch.setattr("coterie.engines.out_of_core.chain._ROOM_PER_THREAD", SMALL)
     monkeypatch.setattr("coterie.engines.out_of_core.chain.sorting_bytes", lambda fields: 10**9)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
@@ -349,7 +349,7 @@ def test_a_fault_in_one_attribute_ends_all_and_is_told(
     if little:
         monkeypatch.setattr(large_module, "room_for_work", lambda limit: 2 * SMALL)
         monkeypatch.setattr("coterie.engines.out_of_core.chain.sorting_bytes", lambda fields: 10**9)
-    monkeypatch.setattr("coterie.engines.out_of_core.chain._ROOM_A_THREAD", SMALL)
+    monkeypatch.setattr("coterie.engines.out_of_core.chain._ROOM_PER_THREAD", SMALL)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     changed = mixed_schema()
     attributes = [

@@ -219,6 +219,14 @@ def test_an_attack_that_fails_is_named() -> None:
     assert "Ms X" not in json.dumps(found.to_dict())
 
 
+def test_an_attack_that_returns_nothing_is_named() -> None:
+    release = protect(PEOPLE, SCHEMA, method="ir", k=5)
+    forgets = replace(BREAKS, name="forgets", run=lambda _: None)
+    found = coterie.audit(PEOPLE, release, SCHEMA, attacks=[forgets, "tie-linkage"])
+    assert [f.attack for f in found.findings] == ["tie-linkage"]
+    assert [(n.attack, "TypeError" in n.reason) for n in found.not_run] == [("forgets", True)]
+
+
 @pytest.mark.parametrize("method", ["laplace", "dp-synthetic"])
 def test_a_measure_that_fails_in_a_grid_is_named_and_computed_again(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -137,7 +137,7 @@ def test_what_is_no_earlier_release_is_never_replaced(spark: Any, folder: Path, 
 def test_parts_stay_small_enough_to_be_hashed(
     spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_module, "_RECORDS_A_PART", 60)
+    monkeypatch.setattr(folder_module, "_RECORDS_PER_PART", 60)
     assert run(folder, str(folder / "in"), str(folder / "out")).exit_code == 0
     parts = [pq.read_metadata(path).num_rows for path in sorted((folder / "out").glob("*.parquet"))]
     assert sum(parts) == 200

@@ -144,8 +144,8 @@ def test_the_release_is_that_of_memory(
     a_range: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plan, "VALUES_A_BUCKET", a_bucket)
-    monkeypatch.setattr(plan, "VALUES_A_RANGE", a_range)
+    monkeypatch.setattr(plan, "VALUES_PER_BUCKET", a_bucket)
+    monkeypatch.setattr(plan, "VALUES_PER_RANGE", a_range)
     table, schema = table_of(records)
     found = released(Pieces(table, schema, ends, chunk), schema, method, k)
     expected = protect(table, schema, method=method, epsilon=EPSILON, k=k, seed=5).table
@@ -161,7 +161,7 @@ def test_a_column_that_is_not_cut_evenly_enough_is_told_and_not_released(
 ) -> None:
     """One chance in 10^70 with the samples that are drawn: here there are hardly any."""
     table, schema = table_of(500)
-    monkeypatch.setattr(plan, "VALUES_A_BUCKET", 1)
+    monkeypatch.setattr(plan, "VALUES_PER_BUCKET", 1)
     monkeypatch.setattr(plan, "_LEAST_CLUSTERS", 0)
     with pytest.raises(RuntimeError, match="Run it again"):
         released(Pieces(table, schema, (), 100), schema, "dp-ir", 100)

@@ -31,7 +31,7 @@ def releases(path: Path, folder: Path, purpose: Make, names: str) -> None:
 @pytest.fixture
 def snapped(path: Path, tmp_path: Path, purpose: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two events make the population, three each release; event 9 is a snapshot, and three come after it."""
-    monkeypatch.setattr(storage, "_EVENTS_A_SNAPSHOT", 8)
+    monkeypatch.setattr(storage, "_EVENTS_PER_SNAPSHOT", 8)
     releases(path, tmp_path, purpose, "abc")
     return path
 
@@ -82,7 +82,7 @@ def test_the_book_is_the_one_that_all_events_make(snapped: Path, tmp_path: Path,
 def test_accounts_of_every_kind_come_back(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(storage, "_EVENTS_A_SNAPSHOT", 1)
+    monkeypatch.setattr(storage, "_EVENTS_PER_SNAPSHOT", 1)
     Ledger.add_population(path, "guests", 5, delta="1e-6", individual_lifetime=4, refuse_unproved=True)
     Ledger.add_population(path, "guests", 9, delta="1e-6", unit="household")
     pure = Loss.pure(Fraction(1, 3))
@@ -146,7 +146,7 @@ def test_a_snapshot_that_says_less_than_the_events_is_found_by_whoever_reads_the
 def test_no_snapshot_while_a_release_is_under_way(
     path: Path, purpose: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "_EVENTS_A_SNAPSHOT", 1)
+    monkeypatch.setattr(storage, "_EVENTS_PER_SNAPSHOT", 1)
     with Ledger.open(path) as ledger, ledger.charge(purpose()):
         before = Ledger.inspect(path).snapshot_at
         Ledger.open(path).close()
@@ -160,7 +160,7 @@ def test_a_kill_in_the_middle_leaves_the_ledger_as_it_was(
 ) -> None:
     releases(path, tmp_path, purpose, "ab")
     before = rows(path, "SELECT * FROM events")
-    monkeypatch.setattr(storage, "_EVENTS_A_SNAPSHOT", 1)
+    monkeypatch.setattr(storage, "_EVENTS_PER_SNAPSHOT", 1)
     monkeypatch.setattr(storage, "_SNAPSHOTS", "SELECT no_such_function()")
     with pytest.raises(LedgerError):
         Ledger.open(path)

@@ -66,7 +66,7 @@ def _risks(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _judged(findings: Iterable[Finding]) -> list[Finding]:
-    """Those with a verdict: the others are figures, and test nothing."""
+    """The findings that have a verdict. The others are figures and test nothing."""
     return [finding for finding in findings if finding.level is not Level.UNKNOWN]
 
 
@@ -147,14 +147,14 @@ class Audit:
 
     @property
     def level(self) -> Level:
-        """By the findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
+        """The highest level among findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
         level = self._highest(standing(self.findings))
         severe = self._highest(standing(self.findings, SEVERE_ALPHA)) is Level.SEVERE
         return Level.SOME if level is Level.SEVERE and not severe else level
 
     @property
     def uncorrected_level(self) -> Level:
-        """By each attack's own interval: the more attacks are tried, the more often luck finds something."""
+        """The highest level by each attack's own interval. The more attacks are tried, the more often it is luck."""
         return self._highest(self.findings)
 
     @property
@@ -312,6 +312,8 @@ def run_attacks(
         try:
             lost = attack.needs_order and isinstance(evidence, ReleaseEvidence) and evidence.truth is None
             outcome = attack.not_run(NO_ORDER) if lost else attack.run(evidence)
+            if not isinstance(outcome, Finding | NotRun):  # of another package: a return that was forgotten
+                raise TypeError(f"{attack.name} returned neither a finding nor a reason")
         except OutOfTime:
             not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
             complete = False

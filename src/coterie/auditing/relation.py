@@ -24,7 +24,7 @@ _ADVICE = "Take the control group from people of the same population who were no
 
 
 def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.Table, schema: Schema) -> None:
-    """By identifier where both tables have one; else by whole rows that occur more often than chance repeats rows."""
+    """Compare identifiers where both tables have one; else whole rows that occur more often than by chance."""
     unit = None if schema.unit is None else schema.unit.column
     for attribute in sorted(schema.with_role(Role.IDENTIFIER), key=lambda a: a.name != unit):
         if attribute.name in control.column_names and attribute.name in original.column_names:

@@ -329,7 +329,7 @@ def release_command(
 
 
 def _found(aggregator: Aggregator, study: str) -> dict[str, Any]:
-    """By its id or the beginning of it."""
+    """Find a study by its id or the beginning of it."""
     with aggregator.database.reading() as connection:
         ids = [row.id for row in studies.all_studies(connection)]
     content = detail(aggregator, chosen(ids, study, "coterie aggregator study show FOLDER"))

@@ -216,7 +216,7 @@ def account_table(balance: Balance) -> Table:
 
 
 def print_population(book: Book, population: str) -> None:
-    """Its accounts, then its releases: those that count, and those outside."""
+    """Print a population's accounts, then its releases: those that count, and those outside."""
     balances = book.balances(population)
     for balance in balances:
         refusing = " · refuses unproved" if balance.refuses_unproved else ""
@@ -275,7 +275,7 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
 
 
 def _cost(loss: Loss, terms: Terms) -> str:
-    """As the release states it; and behind an arrow as the account counts it, where that is more."""
+    """The cost as the release states it; and behind an arrow as the account counts it, where that is more."""
     stated, counted = loss.amount(brief), terms.counted(loss)[1]
     model = " iDP" if loss.model is LossModel.IDP else _BEFORE if loss.status == BEFORE_UNITS else ""
     if counted is None or counted.amount(brief) == stated:

@@ -19,7 +19,7 @@ app = typer.Typer(
 
 
 def complete_method(incomplete: str) -> list[str]:
-    """For the shell: names that begin so."""
+    """The names that begin so, for completion in the shell."""
     return [name for name in coterie.list_methods() if name.startswith(incomplete)]
 
 

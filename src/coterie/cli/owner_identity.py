@@ -35,7 +35,7 @@ CaBundle = Annotated[
 
 @contextmanager
 def acting(home: OwnerHome, ca_bundle: Path | None) -> Iterator[Client]:
-    """As the one process that acts in this folder."""
+    """Act as the one process in this folder, with a client."""
     with home.running() as names, Client.of(home, ca_bundle, *names) as client:
         yield client
 

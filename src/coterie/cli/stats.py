@@ -301,7 +301,7 @@ def _show_comparison(chosen: Plan) -> None:
 
 
 def _that_fit(names: list[str], room: int) -> list[str]:
-    """From the end, where the equations stand: they are the point."""
+    """Take as many names as fit, from the end: equations stand there, and they are the point."""
     shown: list[str] = []
     for name in reversed(names):
         room -= max(len(name), 9) + 2

@@ -84,7 +84,7 @@ class Comparison:
 
     @property
     def epsilons(self) -> list[Fraction]:
-        """Those of the grid that could be run, the smallest first."""
+        """Every ε of the grid that could be run, the smallest first."""
         return sorted({cell.epsilon for cell in self.results.cells})
 
 

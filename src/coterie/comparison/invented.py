@@ -100,7 +100,7 @@ def _open(attribute: Attribute) -> Attribute:
 
 
 def invented_people(schema: Schema, records: int, unit_size: float = 1.0, seed: int = 7) -> pa.Table:
-    """So many rows for a `trial_schema`; in units of `unit_size` rows on average, where it names one."""
+    """Invent rows for a `trial_schema`; in units of `unit_size` rows on average, where it names a unit."""
     draw = np.random.Generator(np.random.PCG64(seed))
     unit, shared = np.arange(records), np.zeros(records)
     if schema.unit is not None:

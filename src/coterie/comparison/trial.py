@@ -197,7 +197,7 @@ class Trial:
         return value, float(np.mean([found.details.get("by_sampling", 0.0) for found in results]))
 
     def try_units(self, epsilon: Fraction, unit_size: float) -> dict[int, float]:
-        """By at_most: the distance of two-way tables, which sees both the noise and the rows that are left out."""
+        """Map each at_most to the distance of two-way tables, which sees both the noise and the rows that are left out."""
         sizes = sorted({max(1, round(unit_size * times)) for times in _OF_TYPICAL})
         trials = {size: self.with_at_most(size) for size in sizes}
         return {
@@ -291,6 +291,6 @@ def _ninety_percent(found: Sequence[Floats]) -> float:
 
 
 def _apart(parts: Sequence[TableCells]) -> Floats:
-    """By how many points the shares of the cells are off, of those that are not empty."""
+    """How many percentage points the share of each cell is off, where it is not empty."""
     before, after = cell_shares(parts)
     return np.asarray(100 * np.abs(before - after)[(before + after) > 0])

@@ -67,7 +67,7 @@ class OriginalNumbers:
 
     @cached_property
     def histograms(self) -> dict[str, Any]:
-        """By kind of bins, what a measure of distributions knows of the original; filled by the one that needs it."""
+        """What a measure of distributions knows of the original, per kind of bins; filled by the one that needs it."""
         return {}
 
 

@@ -90,7 +90,7 @@ class Evaluation:
 
     @property
     def words(self) -> dict[str, str]:
-        """By measure: what its figure means, by the thresholds that the measure states; and what is destroyed."""
+        """What the figure of each measure means, by the thresholds that the measure states; and what is destroyed."""
         known = all_measures()
         told = {name: known[name].told(found) for name, found in self.measures.items() if name in known}
         return {name: words for name, words in told.items() if words}

@@ -13,7 +13,7 @@ from coterie.errors import DataError, reading
 
 
 def row_order(source: str | Path | Sequence[int]) -> list[int]:
-    """Of each released row, the number of its record from 0: a list, a file with one per line, or internal figures."""
+    """Read the record number of each released row, from 0: from a list, a file with one per line, or internal figures."""
     if not isinstance(source, str | Path):
         return list(source)
     with reading("The order of rows", DataError):

@@ -40,7 +40,7 @@ class TableCells:
 
 
 def cells_of(before: Column, after: Column, bins: int, most_labels: int | None = None) -> TableCells:
-    """With `most_labels`, the rarer labels of the original are one cell together."""
+    """Assign every record to a cell. With `most_labels`, the rarer labels of the original are one cell together."""
     if not isinstance(before, NumericColumn):
         assert not isinstance(after, NumericColumn)
         codes: tuple[Any, Any] = (before.codes, after.codes)
@@ -101,7 +101,7 @@ def distance(parts: Sequence[TableCells], weights: Weights = UNWEIGHTED) -> tupl
 
 
 def effective_records(weights: Floats | None, records: int) -> float:
-    """So many records of equal weight tell as much as the weighted ones (Kish)."""
+    """How many records of equal weight tell as much as the weighted ones (Kish)."""
     return float(records if weights is None else weights.sum() ** 2 / (weights**2).sum())
 
 
@@ -122,7 +122,7 @@ def distances(
     without: Sequence[str] = (),
     most_labels: int | None = None,
 ) -> MeasureResult:
-    """Of all tables of so many attributes, or of `most` tables that are drawn."""
+    """Average the distances of all tables of `ways` attributes, or of `most` that are drawn."""
     names = [name for name in pair.original if name not in without]
     if len(names) < ways:
         number = ("one", "two", "three")[ways - 1]

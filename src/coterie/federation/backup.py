@@ -93,7 +93,7 @@ def backup_owner(home: OwnerHome, output: Path) -> list[str]:
 
 
 def restore_owner(backup: Path, folder: Path) -> None:
-    """To the path where it stood: the ledger knows the files of releases by their paths."""
+    """Restore an owner to the path where it stood: the ledger knows the files of releases by their paths."""
     OwnerHome.open(backup)
     private_folder(folder, "Give a new name.", new=True)
     _copy(backup, folder, (*_OF_OWNER, JOURNAL, LEDGER), shutil.copy2)

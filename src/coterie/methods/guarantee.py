@@ -121,7 +121,7 @@ def beside_in_words(beside: Iterable[Statement]) -> list[str]:
 
 
 def label_beside_status(promise: Statement) -> str:
-    """Without the status that some labels begin with."""
+    """The label without the status that some begin with."""
     return promise.label.removeprefix(f"{promise.status!s}; ")
 
 

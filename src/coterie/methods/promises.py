@@ -60,7 +60,7 @@ def on_rows(facts: Facts, listed: Guarantee | None, citation: str, *, shared: bo
 def refuted_idp(
     facts: Facts, listed: Guarantee, citation: str, *more: Guarantee, shared: bool = False
 ) -> Guarantee:
-    """For scales that may be 0: what is said of the list holds with the scale frozen, and nothing of the rows."""
+    """The promise where scales may be 0: the list's holds with the scale frozen, and nothing holds for the rows."""
     shown = rows_show_groups(facts, shared=shared)
     because = SHOWN if shown else "the noise scale follows the data, down to no noise at all"
     return refuted(IDP, because, citation, (listed, *more))

@@ -48,7 +48,10 @@ def expected(
     observed: bool = False,
     shares: Mapping[str, float] | None = None,
 ) -> dict[Key, Expected]:
-    """By cell. `whole`: no split of ε. `observed`: bounded to the data's range. Categories have no closed form here."""
+    """Expected figures per cell. `whole`: no split of ε. `observed`: bounded to the data's range.
+
+    Categories have no closed form here.
+    """
     columns = check(table.select([a.name for a in schema.attributes]), schema).columns
     found: dict[Key, Expected] = {}
     for method, epsilon, k in keys:

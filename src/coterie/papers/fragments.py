@@ -79,7 +79,7 @@ class Setting:
 
     @cached_property
     def known(self) -> Mapping[str, list[list[Expected]]]:
-        """By place, the closed forms of summed squared errors."""
+        """The closed forms of summed squared errors, per place."""
         return {place: closed_forms(self, place) for place in PLACES}
 
     def deals(self, runs: int) -> list[list[pa.Table]]:
@@ -124,7 +124,7 @@ class Fragmented:
         return np.asarray(self.per_run(place, reading).mean(axis=2))
 
     def difference(self, place: str, reading: str) -> Floats:
-        """As the papers' heatmaps: a fragmented release that is better counts as 0."""
+        """The difference as the papers' heatmaps show it: a fragmented release that is better counts as 0."""
         return np.asarray(np.maximum(self.mean(place, reading) - self.mean("central", reading), 0.0))
 
     def outcome(

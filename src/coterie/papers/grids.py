@@ -65,7 +65,7 @@ class PaperGrid:
         return np.array([self.mean[measure][self._key(method, epsilon, k)] for k in self.ks])
 
     def lines(self, measure: str, method: str, epsilon: str) -> Floats:
-        """The same for every run: axes k, run."""
+        """The measure over k for every run: axes k, run."""
         return np.array([self.values[measure][self._key(method, epsilon, k)] for k in self.ks])
 
     def _key(self, method: str, epsilon: str, k: int) -> Key:

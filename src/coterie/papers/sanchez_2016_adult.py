@@ -42,7 +42,7 @@ def _grid(methods: tuple[str, ...], runs: int) -> PaperGrid:
 
 
 def _above(grid: PaperGrid, method: str, measure: str) -> Floats:
-    """By how much a method is worse than dp-ir, by ε, k and run."""
+    """How much worse a method is than dp-ir, per ε, k and run."""
     return np.array([grid.lines(measure, method, e) - grid.lines(measure, "dp-ir", e) for e in EPSILONS])
 
 

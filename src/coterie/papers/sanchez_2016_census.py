@@ -149,7 +149,7 @@ class CensusGrids:
 
 
 def _above(grids: Grids, method: str, measure: str = RE) -> Floats:
-    """By how much a method is worse than dp-ir, by m, ε, k and run."""
+    """How much worse a method is than dp-ir, per m, ε, k and run."""
     return np.array(
         [grids[w].lines(measure, method, e) - grids[w].lines(measure, "dp-ir", e) for w in WIDTHS for e in EPSILONS]
     )  # fmt: skip
@@ -160,7 +160,7 @@ def _fig1(reading: str, runs: int) -> ExperimentOutcome:
     ks, jsd = np.array(KS), f"{JSD}-{STRIPES[reading]}" if reading in STRIPES else JSD
 
     def alone(of: Callable[[Floats, PaperGrid], Floats]) -> RunEstimate:
-        """Of the relative error over k, m = 1 and ε = 10."""
+        """Estimate over the runs of the relative error over k, at m = 1 and ε = 10."""
         exact = [found.exact[1]]
         return jackknife(lambda grid: of(grid.line(RE, "dp-ir", "10"), grid), found.runs[1], exact=exact)
 

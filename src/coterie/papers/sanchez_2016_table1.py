@@ -98,7 +98,7 @@ def cube(by_cell: Mapping[Key, Floats], ks: Sequence[int] = KS) -> Floats:
 
 
 def away(grid: PaperGrid, published: Floats, ks: Sequence[int] = KS) -> Floats:
-    """By how many standard errors each printed cell differs, beyond its last digit."""
+    """How many standard errors each printed cell differs by, beyond its last digit."""
     found, spread = cube(grid.by_attribute[MEASURE], ks), cube(grid.spread[MEASURE], ks)
     off = published - found
     off = np.sign(off) * np.maximum(np.abs(off) - DIGIT, 0)

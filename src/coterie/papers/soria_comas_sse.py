@@ -137,7 +137,7 @@ def run_grids(load: Callable[[], pa.Table], ks: tuple[int, ...], reading: str, r
 
 
 def ceiling(table: pa.Table, ks: tuple[int, ...], epsilon: str) -> float:
-    """By how many orders of magnitude any release inside the domain can be worse than iDP-CBLS at its best k."""
+    """How many orders of magnitude worse than iDP-CBLS at its best k a release inside the domain can be."""
     values = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
     found = []
     for alpha in ALPHAS:

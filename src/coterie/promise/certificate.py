@@ -131,7 +131,7 @@ class Dependence(_Extended):
 
 
 class NumberOfRows(_Extended):
-    """With a privacy unit the number of rows is private: `found` was measured, and what that cost is part of the whole."""
+    """The number of rows, which is private with a privacy unit: `found` was measured, and its cost is part of the whole."""
 
     later = ("rho",)
 

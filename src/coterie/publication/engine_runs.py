@@ -93,7 +93,7 @@ class ProtectRequest:
 
     @property
     def shuffles(self) -> bool:
-        """As asked; else wherever the order of the table could tell something. An experiment with a seed compares rows."""
+        """Whether rows are shuffled: as asked; else where order tells something. Experiments with a seed compare rows."""
         if self.shuffle is not None:
             return self.shuffle
         told = not self.recipe.synthetic or bool(self.schema.with_role(Role.KEEP))

@@ -201,7 +201,7 @@ class Destination:
 
     @property
     def shown(self) -> str:
-        """For people and ledgers: no credentials."""
+        """The address as people and ledgers see it: without credentials."""
         if self.in_database:
             return without_credentials(self.data) + (f" table '{self.table}'" if self.table else "")
         return str(Path(self.data).absolute())
@@ -213,7 +213,7 @@ class Destination:
 
     @property
     def place(self) -> Path | str:
-        """Of the data: a path, or an address."""
+        """Where the data are: a path, or an address."""
         return self.data if self.in_database else Path(self.data)
 
     @property

@@ -19,7 +19,7 @@ SEVERE = "severe risk"
 
 
 def recorded_audits(folder: Path) -> list[dict[str, Any]]:
-    """Those that lie in a folder, or in a folder inside it; the latest last."""
+    """The audits that lie in a folder, or in a folder inside it; the latest last."""
     return [one for one in recorded(folder, "audit.json") if isinstance(one.get("level"), str)]
 
 

@@ -144,7 +144,7 @@ class RemoteFolder:
             storage.remove(storage.earlier)
 
     def discard(self) -> None:
-        """As if nothing had been written: what was set aside comes back."""
+        """Undo what was written, and put back what was set aside."""
         with told():
             storage = _Storage.of(self)
             if storage.has(storage.mark):
@@ -255,7 +255,7 @@ def _in_the_way(spark: Any, address: str) -> OutputError:
 #
 # On this machine the operating system renames the folder; elsewhere Hadoop does (`RemoteFolder`).
 
-_RECORDS_A_PART = 1 << 18  # a part is hashed as one value, of which Spark allows two gigabytes
+_RECORDS_PER_PART = 1 << 18  # a part is hashed as one value, of which Spark allows two gigabytes
 
 
 def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: Path | str | None) -> Staged:
@@ -283,7 +283,7 @@ def _written(spark: Any, frame: Any, place: str) -> tuple[str, int]:
     system, path = file_system(spark, place)
     try:
         with told():
-            frame.write.option("maxRecordsPerFile", _RECORDS_A_PART).parquet(place)
+            frame.write.option("maxRecordsPerFile", _RECORDS_PER_PART).parquet(place)
             return written_digest(spark, place), int(system.getContentSummary(path).getLength())
     except BaseException:
         with told():

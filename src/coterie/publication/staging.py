@@ -124,7 +124,7 @@ def stage_bytes(
     inputs: Iterable[Input] = (),
     temporary: Path | None = None,
 ) -> StagedFile:
-    """The same for any other file; a `private` one stays readable by its owner only."""
+    """Stage the bytes of a file; a `private` one stays readable by its owner only."""
     if is_database(target):
         raise OutputError("This result can only be written to a file.", "Give a path.")
     path = Path(target)
@@ -273,7 +273,7 @@ def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, forc
 
 
 def _placed(connection: Any, address: Address, name: TableName) -> TableName:
-    """With the schema written out: DROP would look along the whole search path, CREATE does not."""
+    """The name with its schema written out: DROP would look along the whole search path, CREATE does not."""
     if address.kind == "sqlite" or name.schema:
         return name
     [(schema,)] = rows(connection, "SELECT current_schema()::text")

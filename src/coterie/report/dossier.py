@@ -136,7 +136,7 @@ def write_dossier(
 
 
 def dossier_pdf(made: Dossier) -> bytes:
-    """As PDF, where the library for it is installed."""
+    """The dossier as PDF, where the library for it is installed."""
     try:
         from coterie.report import dossier_pdf as pdf
     except ImportError:

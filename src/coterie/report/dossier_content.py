@@ -272,7 +272,7 @@ def _figures(facts: DossierFacts) -> list[DossierSection]:
 
 
 def _estimate(written: Mapping[str, Any]) -> Estimate:
-    """As JSON has it: an open end is null."""
+    """Read an estimate from JSON, where an open end is null."""
     return Estimate(**{**written, "high": math.inf if written["high"] is None else written["high"]})
 
 

@@ -74,7 +74,7 @@ def risk_points(
 
 
 def risk_point(name: str, guarantee: Guarantee, loss: float, audit: Audit) -> RiskPoint:
-    """As the legend has it: a proof of something weaker is not a proof of privacy."""
+    """The point as the legend explains it: a proof of something weaker is not a proof of privacy."""
     weaker = guarantee.status is Status.PROVED and guarantee.model != "differential privacy"
     promise = f"proved: {guarantee.model}" if weaker else ""
     gain = audit.highest_gain

@@ -78,7 +78,7 @@ WORDS = {
 
 
 def in_words(measure: str, error: float) -> str:
-    """By the limits that the measure itself states, where it does; they are the same wherever its figure is told."""
+    """Name an error by the limits that the measure itself states, where it does. They are the same wherever it is shown."""
     if get_measure(measure).words:
         return f"{_ABOUT.get(measure, 'distributions')} {get_measure(measure).word(error)}"
     return next(said for least, said in WORDS[measure] if error >= least).format(times=number(error))
@@ -332,7 +332,7 @@ def _leading(entries: Sequence[Best], accept: Collection[str] = ()) -> Best:
 
 
 def _weaker_but_closer(entries: Sequence[Best], top: Best) -> list[str]:
-    """Of every weaker group, the choice that changes the data less: it may be close because it hides nobody."""
+    """Name the choice of every weaker group that changes the data less: it may be close because it hides nobody."""
     said = []
     for group in range(top.group + 1, len(GROUPS)):
         closer = [entry for entry in entries if entry.group == group and entry.error < top.error]

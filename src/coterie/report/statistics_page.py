@@ -116,7 +116,7 @@ def _compared(request: ReleaseRequest) -> Plan | None:
 
 
 def _odds(specification: Specification, status: Status) -> str:
-    """By how much an attacker can become surer of a fact: two steps under add-remove, where a fact changes by both."""
+    """How much surer of a fact an attacker can become: two steps under add-remove, where a fact changes by both."""
     if not status.proof:
         return ""
     budget = specification.budget
@@ -246,7 +246,7 @@ class _View:
 
     @cached_property
     def _words_of(self) -> dict[str, dict[str, str]]:
-        """Of each group column, what its codes mean."""
+        """What the codes of each group column mean."""
         schema = self.specification.schema
         return {shown_as: schema[column].meanings for column, shown_as in self.groups.items()}
 
@@ -317,7 +317,7 @@ def interval(row: Row) -> str:
 
 
 def _number(value: float, row: Row) -> str:
-    """As many digits as the interval leaves: two of its width."""
+    """Write as many digits as the interval leaves: two of its width."""
     width = float(row[UPPER]) - float(row[LOWER])
     if row["kind"] == "count" or all(float(row[part]).is_integer() for part in ("value", LOWER, UPPER)):
         digits = 0

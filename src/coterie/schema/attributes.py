@@ -275,7 +275,7 @@ class Schema(Frozen):
 
     @property
     def in_file(self) -> Schema:
-        """The same before recoding."""
+        """The schema before recoding."""
         return self.model_copy(update={"attributes": tuple(a.in_file for a in self.attributes)})
 
     @property

@@ -12,7 +12,7 @@ _MOST_PARTS = 12
 
 
 def constant_sums(table: pa.Table) -> dict[str, str]:
-    """For the last column of such a group, a sentence that says so."""
+    """Map the last column of such a group to a sentence that says so."""
     found: dict[str, str] = {}
     run: list[str] = []
     for field_ in [*table.schema, None]:

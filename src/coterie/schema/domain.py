@@ -144,7 +144,7 @@ Reasons = Annotated[
 
 
 class Frozen(BaseModel):
-    """Never changed, and strict about unknown entries: what is not understood is not agreed to."""
+    """A model that never changes and refuses unknown entries: what is not understood is not agreed to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -173,7 +173,7 @@ class Public(Frozen):
     public_because: Reasons = None
 
     def unexplained(self, taken: tuple[str, ...]) -> tuple[str, ...]:
-        """Those parts for which nobody said why they are public."""
+        """The parts for which nobody said why they are public."""
         because = self.public_because
         if isinstance(because, tuple):
             known = {part for part, text in because if any(map(str.isalpha, text))}
@@ -212,7 +212,7 @@ class Search(StrEnum):
 
 
 class Order(StrEnum):
-    """By which order categories are ranked where a method ranks them."""
+    """The order by which categories are ranked, where a method ranks them."""
 
     MARGINALITY = "marginality"  # distance to the most marginal label (Sánchez et al. 2016, §3.4)
     PATH = "path"  # a short walk through the domain: least noise for the proved variant
@@ -388,5 +388,5 @@ class Categories(Public):
 
     @property
     def leaks(self) -> tuple[str, ...]:
-        """Those of them without a reason why they are public all the same."""
+        """The labels from the data without a reason why they are public all the same."""
         return self.unexplained(self.taken)

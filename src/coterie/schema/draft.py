@@ -164,7 +164,7 @@ def drafted(
 
 
 def _units(suggestions: Mapping[str, str]) -> str:
-    """Ready to be used once somebody has said how many rows a unit has: that is never taken from the data."""
+    """A `unit` entry to complete: how many rows a unit has is never taken from the data."""
     names = [name for name, suggestion in suggestions.items() if suggestion == "unit"]
     head = (
         "# If the promise is for a person or household of several rows, not for one row, take away one # here and fill in\n"
@@ -236,7 +236,7 @@ def _suggested(guess: Guess, role: str) -> list[str]:
 
 
 def _categories(guess: Guess, factor: Fraction | None, codebook: str | None) -> str:
-    """From the dictionary of the file; or left open; or, if that was asked for, those that occur."""
+    """Take labels from the dictionary of the file; leave them open; or list those that occur, if that was asked for."""
     occurring = guess.found if factor is not None else ()
     if guess.labels and not occurring:
         told = f"      public_because: {_flow(codebook)}\n" if codebook else ""
@@ -252,7 +252,7 @@ def _categories(guess: Guess, factor: Fraction | None, codebook: str | None) -> 
 
 
 def _flow(content: Any) -> str:
-    """On one line, as YAML."""
+    """Write YAML on one line."""
     text: str = yaml.safe_dump(
         content, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
     )
@@ -260,7 +260,7 @@ def _flow(content: Any) -> str:
 
 
 def _numbers(column: pa.ChunkedArray, guess: Guess) -> pa.ChunkedArray:
-    """Without what means 'missing', and as numbers where a mark has made them text."""
+    """Leave out what means 'missing', and read as numbers what a mark has made text."""
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):

@@ -92,7 +92,7 @@ def quotient_up(numerator: int, denominator: int) -> float:
 
 
 def number(value: float | Fraction | None, digits: int = 3) -> str:
-    """As people write it: 1,219, 0.0123, 20 million, with so many digits that matter; – for none. Never 1.2e+03."""
+    """Write a number as people do: 1,219, 0.0123, 20 million, with so many digits that matter; – for none. Never 1.2e+03."""
     value = math.nan if value is None else float(value) + 0.0  # no −0
     if not math.isfinite(value):
         return "–"

@@ -239,7 +239,7 @@ def _thins_out(distinct: Any, counts: Any) -> bool:
 
 
 def _has_one_peak(counts: Any) -> bool:
-    """As ages and counts have; codes rise and fall as they come, or are equally frequent."""
+    """Whether frequencies rise and then fall, as for ages and counts. For codes they come in any order, or are equal."""
     steps = np.diff(counts.astype(float))
     clear = np.abs(steps) > 2.5 * np.sqrt(counts[1:] + counts[:-1])
     ways = np.sign(steps[clear])

@@ -83,7 +83,7 @@ class Recoding(Frozen):
         return self
 
     def written(self, kind: AttributeType) -> dict[str, Any]:
-        """As a schema file has it: whole numbers without a point, moments as such."""
+        """The recoding as a schema file has it: whole numbers without a point, moments as such."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, tuple):

@@ -157,7 +157,7 @@ def check_rules(rules: EditRules, attributes: Sequence[Attribute]) -> None:
 
 
 def witnesses(rules: EditRules, attributes: Sequence[Attribute]) -> tuple[Witnesses, ...]:
-    """Of each set of columns that rules connect. Refused where rules contradict each other."""
+    """Find witnesses for each set of columns that rules connect. Rules that contradict each other are refused."""
     known = {attribute.name: attribute for attribute in attributes}
     if any(known[name].type.ranged and known[name].domain is None for name in rules.columns):
         return ()  # a draft
@@ -255,7 +255,7 @@ def _check_pair(
 
 
 def _where(rule: EditRule, rows: Rows) -> Flags:
-    """To which rows it applies."""
+    """The rows to which a rule applies."""
     found: Flags = np.ones(rows.count, dtype=np.bool_) if rule.when is None else rule.when.of(rows).yes
     return found
 
@@ -328,7 +328,7 @@ def _numbers(attribute: Attribute, thresholds: Sequence[float]) -> list[float]:
 
 
 def _labels(attribute: Attribute, named: set[str], *, whole: bool) -> tuple[list[str], bool]:
-    """Those that rules name and one that none names; all of them where their places are compared."""
+    """The labels that rules name and one that none names; all of them where their places are compared."""
     if attribute.type is AttributeType.BOOLEAN:
         return ["false", "true"], True
     declared = attribute.categories.labels if attribute.categories is not None else None

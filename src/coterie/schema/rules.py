@@ -36,7 +36,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Of each row: whether it is true, and whether it is false. Neither where something is missing."""
+    """Whether a condition is true, and whether it is false, for each row; neither where something is missing."""
 
     yes: Flags
     no: Flags

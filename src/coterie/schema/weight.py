@@ -72,7 +72,7 @@ class Totals(Frozen):
         return [counts[label] for label in labels]
 
     def document(self) -> Any:
-        """As a schema writes them."""
+        """The totals as a schema writes them."""
         if not self.by:
             return _plain(self.population)
         return {name: {label: _plain(n) for label, n in counts.items()} for name, counts in self.by.items()}

@@ -38,13 +38,13 @@ class ShownAccount:
     entries: list[Entry]
 
     def cost(self, entry: Entry) -> str:
-        """As the account counts it; of a release without a proof, as its noise was set."""
+        """The cost as the account counts it; of a release without a proof, as its noise was set."""
         loss = entry.purpose.loss
         return (self.balance.terms.counted(loss)[1] or loss).amount(brief)
 
 
 def accounts(ledger: Path) -> list[ShownAccount]:
-    """For release_parts.html. Read only: nothing is settled by looking."""
+    """List the accounts of a ledger for release_parts.html. Read only: nothing is settled by looking."""
     book = Ledger.inspect(ledger)
     return [
         ShownAccount(balance, book.releases(population))

@@ -118,7 +118,7 @@ def refusal(status: int, problem: str, advice: str) -> HTMLResponse:
 
 
 def error_as_json(error: CoterieError, status: int) -> Response:
-    """For the scripts of the pages."""
+    """An error as the scripts of the pages read it."""
     return JSONResponse({"problem": error.located, "advice": error.advice}, status)
 
 

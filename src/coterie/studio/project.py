@@ -72,7 +72,7 @@ class Choice(StoredPart):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """As `coterie.protect` takes them."""
+        """The choice as the arguments of `coterie.protect`."""
         return {**self.model_dump(), "epsilon": self.epsilon or None, "delta": self.delta or None}
 
     @classmethod
@@ -212,14 +212,14 @@ class Project:
         return self.folder / "table.arrow"
 
     def table(self) -> pa.Table:
-        """As it was loaded, before anybody described it: for the first look only."""
+        """The table as it was loaded, before anybody described it: for the first look only."""
         table = kept(self.table_path)
         if table is None:
             raise DataError("This project has no table yet.", "Load one first.")
         return table
 
     def typed_table(self) -> pa.Table:
-        """As the command reads it with the project's schema. The first call after a change of types may take seconds."""
+        """The table as the command reads it with the schema. After a change of types, the first call may take seconds."""
         table, source = self.table(), self.source
         if source is None or self.state.loaded is None:
             return table
@@ -282,6 +282,6 @@ def _parsed(text: str, folder: Path) -> Schema:
 
 
 def store(path: Path, content: str | BaseModel) -> None:
-    """Whole or not at all, readable by its owner only."""
+    """Write a file whole or not at all, readable by its owner only."""
     text = content if isinstance(content, str) else content.model_dump_json(indent=2)
     stage_bytes(text.encode(), path, force=True, private=True).publish()

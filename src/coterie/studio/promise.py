@@ -36,7 +36,7 @@ class ChoicePromise:
 
 
 def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
-    """As `protect` settles it for a release with secure noise. Raises the sentence that `protect` would."""
+    """The promise that `protect` would make with secure noise. Raises the error that `protect` would."""
     recipe = get_method(choice.method).grouped(choice.grouping)
     budget = Budget.of(choice.epsilon or None, schema, recipe, choice.delta or None)
     k = recipe.check_k(choice.k, records, budget.mean)

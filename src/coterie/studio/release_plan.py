@@ -84,7 +84,7 @@ class ReleasePlan(ReleaseOrder):
         return replace(asked, despite=self.despite)
 
     def place(self, address: str | None) -> str:
-        """Of the data. `address`: of a database, with its password, which no plan holds."""
+        """Where the data are. `address`: of a database, with its password, which no plan holds."""
         return (address if self.table else "") or self.data
 
     def destination(self, project: Project, address: str | None) -> Destination:
@@ -134,7 +134,7 @@ class ReleaseForm:
 
     @classmethod
     def first(cls, project: Project) -> ReleaseForm:
-        """Beside the source, or in the home folder; under a name that is free; with the ledger of last time."""
+        """Propose a place beside the source or in the home folder, a name that is free, and the ledger of last time."""
         origin, folder = project.state.origin, folder_beside(project)
         source = Path(origin.shown) if origin.kind in ("file", "upload") else Path(project.state.name)
         stem = source.name.split(".")[0].strip().replace(" ", "-").lower() or "table"

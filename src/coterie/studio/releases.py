@@ -33,7 +33,7 @@ class DrawProgress:
     started: float = field(default_factory=time.monotonic)
 
     def shown(self) -> dict[str, Any]:
-        """As a job is shown, so that the same script follows it."""
+        """The release as a job is shown, so that the same script follows it."""
         # How long rows and files take, nobody can say: better no number than a wrong one.
         share = self.done / (self.attributes + 1) if 0 < self.done < self.attributes else None
         told = {"kind": "release", "state": "running", "share": share, "words": self.words}

@@ -20,7 +20,7 @@ Ways = list[tuple[str, str]]  # a title and the lines, for `m.equivalent` of the
 
 
 def options(given: Mapping[str, Any]) -> list[str]:
-    """As words of a command. What is None, False or empty is left out."""
+    """Options as words of a command. What is None, False or empty is left out."""
     words: list[str] = []
     for name, value in _said(given).items():
         words.append(f"--{name.replace('_', '-')}")
@@ -32,7 +32,7 @@ def options(given: Mapping[str, Any]) -> list[str]:
 
 
 def arguments(given: Mapping[str, Any]) -> list[str]:
-    """As arguments of a function, each with its name."""
+    """Options as arguments of a function, each with its name."""
     return [f"{name}={value!r}" for name, value in _said(given).items()]
 
 
@@ -82,7 +82,7 @@ def _schema(project: Project) -> str:
 
 
 def _table(project: Project) -> str:
-    """As the command reads it with the description."""
+    """The line of Python that reads the table as the command does, with the description."""
     return f"table = {_reading(project, 'coterie.read_table', 'schema=schema')}"
 
 

@@ -20,7 +20,7 @@ RUNS = 3  # of every choice in a comparison
 def drawn_sample(
     project: Project, rows: int, *, synthetic: bool
 ) -> tuple[pa.Table, Schema, dict[str, int | bool]]:
-    """So many rows of the project's table, or as many invented ones that know nothing but the description.
+    """Draw rows of the project's table, or invent as many that know nothing but the description.
 
     With its schema, and what a page says of it.
     """

@@ -24,7 +24,7 @@ _KEY = b"coterie made from"
 
 
 def keep(table: pa.Table, path: Path, made_from: str = "") -> str:
-    """Whole or not at all, readable by its owner only. Returns the SHA-256 of the file."""
+    """Write a table whole or not at all, readable by its owner only. Returns the SHA-256 of the file."""
     noted = table.replace_schema_metadata({_KEY: made_from.encode()})
 
     def write(sink: BinaryIO) -> None:

@@ -228,7 +228,7 @@ def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
 
 
 def _numbers_in(column: pa.ChunkedArray, before: Attribute) -> Floats:
-    """As the file has them; missing ones are NaN. `before`: the attribute before recoding."""
+    """The numbers as the file has them; missing ones are NaN. `before`: the attribute before recoding."""
     moment = before.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
     return cells.moments(column, before) if moment else cells.numbers(column, before)
 

@@ -40,7 +40,7 @@ Content = bytes | mmap.mmap
 def read_csv(
     path: Path, schema: Schema | None = None, *, dialect: Dialect | None = None, as_text: bool = False
 ) -> pa.Table:
-    """By the schema and its dialect; without one, types are inferred (or not: `as_text`)."""
+    """Read a CSV file by the schema and its dialect. Without a schema, types are inferred (or not: `as_text`)."""
     dialect = dialect or (schema.dialect if schema else Dialect())
     content = _content(path, dialect)
     header, delimiter = _header(path, content, dialect)
@@ -146,7 +146,7 @@ def _as_numbers(texts: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
 
 
 def _as_guessed(table: pa.Table, dialect: Dialect) -> pa.Table:
-    """Without a schema: columns of numbers or dates in the file's own way of writing, where all cells are.
+    """Read columns of numbers or dates in the file's own way of writing, where all cells are and there is no schema.
 
     Numbers among which something like NA stands stay text, but as others write them.
     """

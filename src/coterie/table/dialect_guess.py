@@ -61,7 +61,7 @@ def _ways_of_writing(table: pa.Table, as_text: Callable[[], pa.Table]) -> dict[s
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.Array:
-    """Without texts such as NA, which may stand among numbers."""
+    """The distinct texts without those such as NA, which may stand among numbers."""
     found = pc.unique(pc.utf8_trim_whitespace(column.drop_null()))
     return found.filter(pc.invert(are_gaps(found)))
 

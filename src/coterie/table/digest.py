@@ -98,7 +98,7 @@ def _joined(texts: pa.Array) -> bytes | pa.Buffer:
 
 
 def file_sha256(path: Path) -> str:
-    """Of the bytes of a file."""
+    """SHA-256 of the bytes of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

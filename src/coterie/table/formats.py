@@ -62,7 +62,7 @@ def write_parquet(table: pa.Table, sink: BinaryIO) -> None:
 
 
 def stream_parquet(batches: pa.RecordBatchReader, sink: BinaryIO) -> None:
-    """One row group a batch: no more than that is ever in memory."""
+    """Write one row group per batch: no more than that is ever in memory."""
     with pq.ParquetWriter(sink, batches.schema, **_parquet_options(batches.schema)) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -95,14 +95,14 @@ def _start(path: Path, length: int) -> bytes:
 #
 # Arrow's own writer quotes every text cell and every name, so lines are joined here, a batch at a time.
 
-_ROWS_A_BATCH = 1 << 16
+_ROWS_PER_BATCH = 1 << 16
 _NEEDS_QUOTES = r'[",\r\n]|^\s|\s$'
 
 
 def write_csv(table: pa.Table, sink: BinaryIO) -> None:
     names = [_cells(_text(name)).as_py() for name in table.column_names]
     sink.write((",".join(names) + "\n").encode())
-    for batch in table.to_batches(max_chunksize=_ROWS_A_BATCH):
+    for batch in table.to_batches(max_chunksize=_ROWS_PER_BATCH):
         if not batch.num_rows or not batch.num_columns:
             continue
         columns = [

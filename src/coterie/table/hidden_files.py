@@ -244,7 +244,7 @@ def put_file(temporary: Path, target: Path) -> None:
 
 
 def make_durable(path: Path) -> None:
-    """On the disk, not only in the kernel."""
+    """Flush a file or a folder to the disk, not only to the kernel."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

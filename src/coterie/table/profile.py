@@ -35,7 +35,7 @@ class ColumnProfile:
 
 
 def profile_column(column: pa.ChunkedArray, labels: Mapping[str, str] | None = None) -> ColumnProfile:
-    """Of any type, in a few passes over it. `labels`: of codes, in words."""
+    """Profile a column of any type, in a few passes over it. `labels`: what codes mean, in words."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind, filled = column.type, len(column) - column.null_count

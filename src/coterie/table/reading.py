@@ -221,7 +221,7 @@ draft.open_source[:] = [opened]
 
 
 def guess_dialect(source: str | Path) -> Dialect:
-    """Of a text file: how it seems to be written. Of a statistical file: its encoding. Anything else has the default."""
+    """Guess how a text file is written, and the encoding of a statistical file. Anything else has the default."""
     path = Path(source)
     reader = READERS.get(ending(path))
     if reader not in (read_csv, read_survey, read_r) or not path.is_file() or not path.stat().st_size:

@@ -170,7 +170,7 @@ def _damaged(path: Path, program: Program) -> DataError:
 
 
 def _chunks(read: Callable[..., tuple[Any, Any]], names: list[str]) -> Iterator[dict[str, list[Any]]]:
-    """Until there are no more rows: not every format says how many it has."""
+    """Read chunks until there are no more rows: not every format says how many it has."""
     done, most = 0, max(1000, _CELLS_AT_ONCE // len(names))
     while True:
         chunk = read(row_offset=done, row_limit=most)[0]

@@ -126,7 +126,7 @@ def write_survey(ending: str, table: pa.Table, sink: BinaryIO, schema: Schema | 
 def _stored(
     column: pa.ChunkedArray, attribute: Attribute | None, kind: _Kind, name: str
 ) -> tuple[pa.ChunkedArray, str]:
-    """As the program keeps it, and how it shows it."""
+    """The column as the program keeps it, and how it shows it."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     own = attribute.format if attribute is not None and attribute.format else ""
@@ -161,7 +161,7 @@ def _stored(
 
 
 def _series(column: pa.ChunkedArray) -> Any:
-    """For pandas: whole numbers that may be missing as its nullable ones, so that the type does not follow the cells."""
+    """The column for pandas: whole numbers that may be missing are nullable, so that the type does not follow the cells."""
     import pandas as pd
 
     if pa.types.is_int32(column.type):

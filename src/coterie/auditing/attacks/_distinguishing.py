@@ -229,7 +229,7 @@ def _cells(table: pa.Table, schema: Schema) -> Floats:
 
 
 def _crossings(groups: Groups) -> list[Groups]:
-    """For pairs of attributes, how many rows share a value in both: neither noise nor shuffling changes it."""
+    """Count, for pairs of attributes, the rows that share a value in both: neither noise nor shuffling changes it."""
     pairs = list(combinations(range(groups.shape[1]), 2))[:_MOST_PAIRS] or [(0, 0)]
     found = []
     for left, right in pairs:

@@ -32,12 +32,12 @@ class Estimate:
 
     @classmethod
     def exact(cls, value: float, trials: int = 0) -> Estimate:
-        """Nothing was sampled: a fact about these tables."""
+        """A fact about these tables, from which nothing was sampled."""
         return cls(value, value, value, trials)
 
 
 def half_width(confidence: float) -> float:
-    """Of a normal interval, in standard errors."""
+    """Half the width of a normal interval, in standard errors."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
@@ -195,7 +195,7 @@ class NotRun:
 
 
 def graded(estimate: Estimate, baseline: Estimate) -> Level:
-    """By how much the lower end clears the baseline's upper end, as a share of what was left to gain."""
+    """Grade how far the lower end lies above the baseline's upper end, as a share of what was left to gain."""
     if estimate.low <= baseline.high or baseline.high >= 1:
         return Level.NOTHING
     gain = (estimate.low - baseline.high) / (1 - baseline.high)

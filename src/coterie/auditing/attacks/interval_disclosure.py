@@ -37,7 +37,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
 
 
 def _inside(attribute: Seen, people: Whole, rows: Whole) -> int:
-    """Of how many people the true value lies in the interval around that of a row."""
+    """Count the people whose true value lies in the interval around that of a row."""
     values, released = attribute.original[people], attribute.released[rows]
     if not attribute.is_number:
         return int((values == released).sum())

@@ -25,12 +25,12 @@ def compiled(loop: Loop) -> Loop:
 
 
 def compiled_inline(loop: Loop) -> Loop:
-    """For a few operations inside the loops of others."""
+    """Compile a few operations that stand inside the loops of others."""
     return cast(Loop, _Compiled(loop, inline="always"))
 
 
 def compiled_for_finite(loop: Loop) -> Loop:
-    """For loops that meet no NaN and do not tell -0.0 from 0.0, so that minima and maxima are vectorised."""
+    """Compile a loop that meets no NaN and does not tell -0.0 from 0.0, so that minima and maxima are vectorised."""
     return cast(Loop, _Compiled(loop, fastmath={"nnan", "nsz"}))
 
 

@@ -266,7 +266,7 @@ def _label_in_order(record: Codes, rank: int, k: int, last: int, labels: Codes) 
 
 @compiled
 def _sort(values: Floats, records: Codes) -> None:
-    """By value, then by record number; the records arrive in rising record number."""
+    """Sort by value, then by record number. The records arrive in rising record number."""
     size = len(values)
     if size > _SHORT:
         low, high = _extremes(values)

@@ -123,7 +123,7 @@ def distribution_share(
 
 
 def _matrix_share(n: int, scored: int, left: Fraction, accountant: Accountant, rule: Rule) -> Fraction:
-    """Of what distributions leave: as much as correlations need to be seen, within limits; nothing where they cannot be."""
+    """The share of the remaining budget that correlations need, within limits; 0 where noise would drown them."""
     if scored < 2:
         return Fraction(0)
     ratio = correlation_noise(n, scored, left, accountant) / rule.sharp

@@ -62,7 +62,7 @@ class Combinations:
 
 
 def _codes(margins: Sequence[Margin], values: Mapping[str, NDArray[Any]], rows: int) -> Whole:
-    """Of each row; without margins, all rows are alike."""
+    """The codes of each row, one line per margin. Without margins, all rows are alike."""
     lines = [margin.codes(values[margin.name]) for margin in margins]
     return np.stack(lines or [np.zeros(rows, dtype=np.int64)])
 

@@ -161,7 +161,7 @@ def synthesise(
 
 
 def _price(plan: MeasurementPlan, accountant: Accountant, given: int) -> Fraction:
-    """Of each table: as planned, and its part of what was left over until now. `given` tables are not chosen."""
+    """The budget of each table: its part of what is left once choices are paid. `given` tables are not chosen."""
     tables = sum(plan.rounds)
     return (accountant.left - plan.choice * (tables - given)) / tables if tables else Fraction(0)
 

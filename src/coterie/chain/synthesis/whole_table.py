@@ -41,7 +41,7 @@ class CodedColumn:
     def of(
         cls, column: Column, step: float | None, powers: int, places: Reading | None = None
     ) -> CodedColumn:
-        """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
+        """Code a column by its declaration; its values are not looked at. `step` was measured, where none is declared."""
         gaps = column.attribute.gaps
         if isinstance(column, CategoryColumn):
             return cls(LabelCells(column.label_count - gaps, gaps), column.gap)

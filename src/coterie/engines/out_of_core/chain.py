@@ -184,7 +184,7 @@ def sorting_bytes(fields: np.dtype[Any]) -> int:
     return 60 + 2 * fields.itemsize
 
 
-_ROOM_A_THREAD = 400 * 10**6  # two columns at a time on disk, if each has so much
+_ROOM_PER_THREAD = 400 * 10**6  # two columns at a time on disk, if each has so much
 SamplerAt = Callable[[int], Sampler]
 Advance = Callable[[float], None]
 
@@ -287,7 +287,7 @@ class LargeChain:
     @property
     def abreast(self) -> int:
         """How many groups are worked on at a time."""
-        most = self.room // _ROOM_A_THREAD
+        most = self.room // _ROOM_PER_THREAD
         if self.in_memory:
             most = (self.room - self._released) // max(self._sorting, 1)
         return max(min(most, len(self.groups()), os.cpu_count() or 1), 1)

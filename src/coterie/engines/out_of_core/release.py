@@ -45,7 +45,7 @@ from coterie.table.hidden_files import write_whole
 from coterie.table.memory_limit import parse_memory, room_for_work
 
 _LONGEST_RANGE = 1 << 20
-_BYTES_A_CELL = 64  # of the output: released, restored, encoded
+_BYTES_PER_CELL = 64  # of the output: released, restored, encoded
 _PIECES = 32  # of the limit: kept columns are in memory as read, joined, encoded and compressed
 
 
@@ -123,7 +123,7 @@ def protect_file(
     k = recipe.check_k(k, table.records if schema.unit is None else MOST_ROWS, budget.mean)
     place = scratch if isinstance(scratch, Scratch) else Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
-    length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
+    length = max(min(limit // (8 * _BYTES_PER_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
     sampler = sampler_from(seed)
     if recipe.whole_table is not None:
         place.remove_all()  # a model is not taken up where it stopped: nothing is appended to what a killed run left

@@ -204,7 +204,7 @@ class RowFiles:
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """The same in memory, for tables that fit."""
+    """Released values of one attribute held in memory, for tables that fit."""
 
     values: NDArray[Any]
     length: int

@@ -47,9 +47,9 @@ from coterie.methods.grouping import Grouping
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import Column
 
-VALUES_A_BUCKET = 1 << 20
-VALUES_A_RANGE = 1 << 22
-_BYTES_A_RANGE = 1 << 26  # of kept columns
+VALUES_PER_BUCKET = 1 << 20
+VALUES_PER_RANGE = 1 << 22
+_BYTES_PER_RANGE = 1 << 26  # of kept columns
 _LEAST_CLUSTERS = 8  # in a bucket: with so many samples, none comes out with fewer than two
 _PLACES = np.dtype("<u4")  # of records in a part
 _NO_BUCKET = -1  # a row that brings the kept columns and the numbers of the buckets
@@ -104,7 +104,7 @@ class SparkRanking:
             RankedGroup(tuple(places), tuple(chunks.likes[place] for place in places), grouping)
             for places in groups
         )
-        wide = -(-chunks.records * len(groups[0]) // VALUES_A_BUCKET)
+        wide = -(-chunks.records * len(groups[0]) // VALUES_PER_BUCKET)
         most = min(max(chunks.records // max(_LEAST_CLUSTERS * k, 1), 1), MOST_BUCKETS)
         buckets = min(max(wide, -(-chunks.partitions // len(groups)), 1), most)
         if buckets > 1:
@@ -253,7 +253,7 @@ def _with_splitters(chunks: Chunks, groups: tuple[RankedGroup, ...], buckets: in
 def range_length(chunks: Chunks) -> int:
     """Rows that one task brings together: all their values are in its memory at once, so fewer of a wide table."""
     values = chunks.records * len(chunks.likes)
-    ranges = max(chunks.partitions, -(-values // VALUES_A_RANGE), -(-chunks.kept_bytes // _BYTES_A_RANGE))
+    ranges = max(chunks.partitions, -(-values // VALUES_PER_RANGE), -(-chunks.kept_bytes // _BYTES_PER_RANGE))
     return -(-chunks.records // ranges)
 
 

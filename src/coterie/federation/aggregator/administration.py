@@ -53,7 +53,7 @@ def suspend(connection: Connection, name: str, *, suspended: bool) -> None:
 
 
 def remove(connection: Connection, name: str) -> None:
-    """As if it had left: it withdraws from what it has not delivered, and its key is not accepted any more."""
+    """Remove an owner as if it had left: it withdraws from what it has not delivered, and its key is refused from now on."""
     owner = _owner(connection, name)
     withdraw_all(connection, owner.id, reason="removed by the administrator")
     leave(connection, owner)
@@ -70,7 +70,7 @@ _OPEN = select(invitations).where(invitations.c.used_by.is_(None))
 
 
 def listed_invitations(connection: Connection) -> list[dict[str, Any]]:
-    """Those that could still be used."""
+    """List the invitations that could still be used."""
     rows = connection.execute(_OPEN)
     return sorted(
         ({"owner": row.name, "expires": row.expires, "expired": moment(row.expires) < now()} for row in rows),

@@ -105,7 +105,7 @@ def _fault_of(error: Exception, complaints: Complaints) -> Fault:
 
 
 async def _run_webhook(aggregator: Aggregator, webhook: Webhook) -> None:
-    """Beside the studies: an address that does not answer must not keep them waiting."""
+    """Call the webhook in a task of its own: an address that does not answer must not keep studies waiting."""
     while True:
         try:
             await run_in_threadpool(webhook.tell, aggregator)
@@ -153,7 +153,7 @@ def serve(
     listening: Callable[[], None],
     webhook: Webhook | None = None,
 ) -> None:
-    """Until stopped; `listening` is called once owners can connect.
+    """Serve until stopped; `listening` is called once owners can connect.
 
     `client_ca`: also demand a TLS certificate of every caller (mutual TLS).
     """

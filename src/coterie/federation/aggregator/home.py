@@ -105,7 +105,7 @@ class Aggregator:
         return list(json.loads(path.read_bytes())) if path.exists() else []
 
     def keys_of(self, public: str) -> Keys:
-        """Those that a study names: it is finished by the keys under which it was begun."""
+        """The keys that a study names: it is finished by those under which it was begun."""
         if public == self.keys.public:
             return self.keys
         return next(keys for _, keys in former_keys(self.folder) if keys.public == public)

@@ -97,7 +97,7 @@ class Authentication:
         self._audited: dict[tuple[str, int], tuple[int, int]] = {}
 
     def require_known(self, asked: SignedRequest) -> None:
-        """For owners of older versions, who do not send the hash of a body: only owners who have joined may send one."""
+        """Refuse a body from anybody who has not joined: owners of older versions do not send the hash of theirs."""
         try:
             self._known(asked.headers.get(wire.KEY, ""))
         except Fault:
@@ -188,7 +188,7 @@ class Wakeups:
             self.wake(owner)
 
     async def wait(self, owner: int, seconds: float) -> None:
-        """Until this owner is woken, or for so many seconds."""
+        """Wait until this owner is woken, or for so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._events[owner].wait(), seconds)
 

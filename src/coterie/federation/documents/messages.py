@@ -74,7 +74,7 @@ class Answer(OfOwner):
         return self
 
     def content(self) -> dict[str, Any]:
-        """Without the entries that protocol 1 does not know, unless they say something."""
+        """Leave out the entries that protocol 1 does not know, unless they say something."""
         content = super().content()
         return {
             name: value for name, value in content.items() if value or name not in ("promise", "rows_public")

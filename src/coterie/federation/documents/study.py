@@ -209,14 +209,14 @@ class Study(Document):
         return sha256(self.canonical())
 
     def __copy__(self) -> Self:
-        """Without the id: a copy is made to be changed."""
+        """Copy without the id: a copy is made to be changed."""
         copied = super().__copy__()
         copied.__dict__.pop("id", None)
         return copied
 
     @property
     def keys(self) -> dict[str, str]:
-        """Of each owner, the key that it signs with."""
+        """The key that each owner signs with."""
         return {entry.owner: entry.key for entry in self.roster}
 
     @property

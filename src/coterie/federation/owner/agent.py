@@ -57,7 +57,7 @@ class Agent:
         self._settled = False
 
     def run(self, *, once: bool = False, until_done: bool = False) -> None:
-        """Until stopped; or once; or until every study that we know of has come to its end."""
+        """Act until stopped; or once; or until every study that we know of has come to its end."""
         version, failures = "", 0
         hold_in_ledger(self.home)
         while True:
@@ -168,7 +168,7 @@ class Agent:
         return True
 
     def _acting(self, wanted: dict[str, Any]) -> OwnerHome:
-        """With the keys that the roster names; a study that is no study has no roster."""
+        """This owner with the keys that the roster names. What is not a valid study has no roster."""
         try:
             return self.home.acting_in(Study.model_validate(wanted["study"]["document"]))
         except (ValueError, KeyError, TypeError):

@@ -90,7 +90,7 @@ class Client(AbstractContextManager["Client", None]):
     def of(
         cls, home: OwnerHome, ca_bundle: Path | None = None, session: str = "", replaces: str = ""
     ) -> Client:
-        """As the owner of this folder."""
+        """A client that speaks as the owner of this folder."""
         return cls(
             home.url,
             home.aggregators[0],
@@ -221,7 +221,7 @@ class Client(AbstractContextManager["Client", None]):
         )
 
     def trust(self, tls: str) -> None:
-        """From now on these certificates (PEM, one or two), and no others."""
+        """Trust these certificates (PEM, one or two) from now on, and no others."""
         before, self._http = self._http, self._connected(tls)
         before.close()
 

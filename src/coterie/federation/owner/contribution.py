@@ -311,7 +311,7 @@ def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCerti
 
 
 def show_release(home: OwnerHome, client: Client, study: str) -> None:
-    """To an aggregator that has forgotten: its own signature, so that it does not release the study again."""
+    """Show its own signature to an aggregator that has forgotten it, so that it does not release the study again."""
     certificate = (home.study(study) / "release.certificate.json").read_bytes()
     with suppress(AnswerFault):  # from one that does not know the word
         client.put(f"/v1/studies/{study}/released", certificate)

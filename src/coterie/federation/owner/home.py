@@ -194,7 +194,7 @@ class OwnerHome:
         self.journal.note("aggregator has a new key", key=fingerprint(keys[-1]))
 
     def acting_in(self, study: Study) -> OwnerHome:
-        """With the keys that the roster of this study names, if they are former ones of ours."""
+        """This home with the keys that the roster of the study names, if they are former ones of ours."""
         entry = study.entry(self.owner)
         if entry is not None and entry.key != self.keys.public:
             for place, keys in former_keys(self.folder):
@@ -239,7 +239,7 @@ class OwnerHome:
         return Path(named or self.default_ledger)
 
     def note_charged(self, study: str, ledger: Ledger) -> None:
-        """With the ledger's seal: by it we notice that the ledger was restored."""
+        """Note the charge with the ledger's seal: by it we notice that the ledger was restored."""
         default = ledger.path.resolve() == self.default_ledger.resolve()
         self.journal.note("charged", study=study, ledger=ledger.book().seal, default=default)
 

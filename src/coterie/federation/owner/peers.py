@@ -66,7 +66,7 @@ def unknown_peers(home: OwnerHome, study: Study) -> list[str]:
 
 
 def shown_peers(home: OwnerHome, study: Study) -> dict[str, str]:
-    """For people who compare: each other owner with its fingerprint, and whether it is the pinned one."""
+    """Each other owner with its fingerprint, and whether it is the pinned one: for people who compare."""
     pinned = pinned_peers(home)
     words = {}
     for entry in _others(home, study):

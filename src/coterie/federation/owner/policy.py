@@ -39,7 +39,7 @@ class Refusal(Refused):
 
     @property
     def told_here(self) -> str | None:
-        """For the people at this owner: may name a path, a column, a row."""
+        """The reason for the people at this owner: it may name a path, a column, a row."""
         return str(self.__cause__) if isinstance(self.__cause__, CoterieError) else None
 
 

@@ -162,7 +162,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def keep_private(path: Path, content: bytes) -> None:
-    """The same in place of what may be there: whole or not at all."""
+    """Write a private file in place of what may be there: whole or not at all."""
     try:
         write_whole(path, content)
     except OSError as error:
@@ -264,7 +264,7 @@ OVERHEAD_BYTES = 16
 
 
 def new_key() -> bytes:
-    """For one part, or for the pseudonyms of one study."""
+    """A new key for one part, or for the pseudonyms of one study."""
     return secrets.token_bytes(32)
 
 
@@ -301,7 +301,7 @@ def next_keys(folder: Path) -> Keys:
 
 
 def use_next_keys(folder: Path, old: Keys) -> Keys:
-    """From now on the next ones; the old still sign and open what names them."""
+    """Use the next keys from now on. The old ones still sign and open what names them."""
     former = folder / FORMER / fingerprint(old.public).removeprefix("SHA256:")
     former.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in (SIGNING, SEALING):

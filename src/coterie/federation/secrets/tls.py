@@ -68,7 +68,7 @@ def authority_context(bundle: Path) -> ssl.SSLContext:
 
 
 def show_certificate(context: ssl.SSLContext, path: Path) -> None:
-    """For an aggregator that demands a certificate of its callers: PEM, the certificate and its private key."""
+    """Load the certificate and private key (PEM) for an aggregator that demands a certificate of its callers."""
     try:
         context.load_cert_chain(path)
     except (OSError, ssl.SSLError):

@@ -26,7 +26,7 @@ GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
 
 
 def note(connection: Connection, event: str, **content: Any) -> None:
-    """Inside a writing transaction: what is noted and what is done are committed together."""
+    """Write a line of the diary inside a writing transaction: what is noted and what is done are committed together."""
     number, previous = diary_head(connection)
     text = canonical({"event": event, "at": stamp(now()), **content}).decode()
     connection.execute(insert(audit).values(number=number + 1, content=text, seal=seal(previous, text)))
@@ -198,6 +198,6 @@ def add_token(connection: Connection, token: str, label: str) -> None:
 
 
 def known_token(connection: Connection, token: str) -> bool:
-    """By its hash: how long the search takes says nothing about the token."""
+    """Look a token up by its hash: how long the search takes says nothing about the token."""
     query = select(tokens.c.label).where(tokens.c.token_hash == token_hash(token))
     return connection.execute(query).first() is not None

@@ -198,7 +198,7 @@ def may_withdraw(row: StudyRow, mine: Contribution) -> bool:
 
 
 def withdraw_all(connection: Connection, owner: int, **values: Any) -> None:
-    """Of an owner who goes: what it may take back."""
+    """Withdraw everything that an owner who leaves may take back."""
     for mine in contributions_by(connection, owner, closed=True):
         row = study_row(connection, mine.study)
         if row is not None and not is_final(row.state) and may_withdraw(row, mine):

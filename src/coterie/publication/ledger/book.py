@@ -135,7 +135,7 @@ class Book:
 
     @classmethod
     def at_snapshot(cls, earlier: list[tuple[str, str]], content: str) -> Book:
-        """As it stood after these sealed events, the last of which is the snapshot with this content."""
+        """The book after these sealed events, the last of which is the snapshot with this content."""
         book, number = cls(), len(earlier)
         for event, _ in decoded(earlier[-1:], number - 1):
             if (event.get("event"), event.get("digest")) != ("snapshot", digest_of(content)):
@@ -185,7 +185,7 @@ class Book:
         return len(self.seals) - 1
 
     def copy(self) -> Book:
-        """As it stands now, whatever is entered later."""
+        """The book as it stands now, whatever is entered later."""
         other = Book()
         other.seals = self.seals.copy()
         other.snapshot_at = self.snapshot_at
@@ -239,7 +239,7 @@ class Book:
         return self._accounts[population]
 
     def releases(self, population: str | None = None, **asked: str) -> list[Entry]:
-        """Those of a population, or with this fingerprint or method: asked twice, a release is drawn once."""
+        """The releases of a population, or with this fingerprint or method: asked twice, a release is drawn once."""
         wanted = (asked if population is None else {**asked, "population": population}).items()
         return [e for e in self.entries.values() if all(getattr(e.purpose, k) == v for k, v in wanted)]
 

@@ -209,7 +209,7 @@ class Ledger:
 
     @staticmethod
     def set_policy(path: str | PathLike[str], population: str, *, refuse_unproved: bool) -> Balance:
-        """From now on refuse releases without a proof, or take them again. The ledger keeps every change."""
+        """Refuse releases without a proof from now on, or take them again. The ledger keeps every change."""
         with closing(Storage.open(_resolved(path))) as storage:
             storage.require_writable()
             with storage.transaction() as book:

@@ -31,7 +31,7 @@ APPLICATION_ID = 0x436F744C  # "CotL"
 # written, 3 with their first snapshot.
 VERSIONS = (1, 2, 3)
 _WRITTEN, _WITH_SNAPSHOT = 2, 3
-_EVENTS_A_SNAPSHOT = 2000  # about as many as can be read in the time that it takes to start
+_EVENTS_PER_SNAPSHOT = 2000  # about as many as can be read in the time that it takes to start
 WAIT_SECONDS = 10.0
 
 _TABLES = (
@@ -154,7 +154,7 @@ class Storage:
     def keep_snapshot(self) -> None:
         """Now and then, while nothing is under way: the next opening need not read a long past again."""
         book = self.book()
-        if book.events - book.snapshot_at < _EVENTS_A_SNAPSHOT:
+        if book.events - book.snapshot_at < _EVENTS_PER_SNAPSHOT:
             return
         with self.transaction() as book:
             content = book.snapshot()

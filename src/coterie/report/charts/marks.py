@@ -81,7 +81,7 @@ def _draw(
     log: bool,
     bars: bool,
 ) -> Drawing:
-    """On a phone the name stands above its row instead of beside it."""
+    """Draw the rows. On a phone the name stands above its row instead of beside it."""
     stacked = width < WIDE
     room = 8.0 if stacked else min(300.0, max((text_width(row.name) for row in rows), default=0.0)) + 14
     values = [_said(row, words) for row in rows]
@@ -212,7 +212,7 @@ def _draw_map(points: Sequence[RiskPoint], width: float, loss: str) -> Drawing:
 
 
 def _name(name: str, x: float, y: float, placed: list[Box], frame: tuple[float, float, float]) -> list[Svg]:
-    """Beside the mark, or the nearest free place above or below it. Without one, the tooltip and the table name it."""
+    """Put a name beside its mark, or at the nearest free place above or below. Without one, tooltip and table name it."""
     longest = (frame[1] - frame[0]) * 0.55
     width = text_width(cut(name, longest))
     for place in _around(x, y, width, frame):

@@ -48,7 +48,7 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, *, upright: bool = False, words: Callable[[float], str] | None = None) -> Ticks:
-        """As many as fit without touching. `upright`: an axis on whose left the labels stand one above the other."""
+        """As many ticks as fit without touching. `upright`: an axis on whose left the labels stand one above the other."""
         places_of = log_ticks if self.log else linear_ticks
         for most in range(7, 1, -1):
             places = places_of(self.low, self.high, most)

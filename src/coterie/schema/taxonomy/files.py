@@ -136,7 +136,7 @@ def read_json(path: Path) -> Taxonomy:
 
 
 def _content(node: yaml.Node) -> Any:
-    """As the JSON reader gives it, with the lines."""
+    """The content as the JSON reader gives it, with the lines."""
     found: Any
     if isinstance(node, yaml.MappingNode):
         found = _Pairs((_content(key), _content(value)) for key, value in node.value)

@@ -149,7 +149,7 @@ class ReleaseRequest:
 
     @property
     def name(self) -> str:
-        """Of the release, as its population knows it."""
+        """The release's name, as its population knows it."""
         named = [self.specification.population, self.specification.release]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
 

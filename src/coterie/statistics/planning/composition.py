@@ -69,7 +69,7 @@ def neighbour_rows(
 
 
 def _maximal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Without the rows that another row implies."""
+    """Leave out the rows that another row implies."""
     rows = np.unique(np.ceil(rows * 1e12 - 1e-3) / 1e12, axis=0)  # equal up to the last digits, and upwards
     if len(rows) > 1500:
         return rows

@@ -315,7 +315,7 @@ def _worth(
 
 
 def _directly(specification: Specification) -> Mapping[str, Statistic]:
-    """Of what is measured directly, the statistic that it is."""
+    """Map each directly measured quantity to the statistic that it is."""
     return {
         m.name: statistic
         for statistic in specification.statistics

@@ -21,7 +21,7 @@ _APART = 0.02  # of a guess: by how much it is changed without a word
 def repaired(
     directly: Mapping[str, Statistic], quantities: Sequence[Quantity], expectations: Expectations
 ) -> Iterator[tuple[str, float, float]]:
-    """Of counts and sums that are asked for, what is planned with in place of what was stated."""
+    """Name each count and sum that is planned with another value than was stated, with both values."""
     planned = {quantity.name: quantity.value for quantity in quantities}
     for name, statistic in directly.items():
         stated = expectations.given.get(statistic.name)

@@ -311,7 +311,7 @@ WEIGHTY = 3.0  # above, noise has grown so much that synthetic rows serve weight
 
 
 def weight_warnings(specification: Specification) -> list[str]:
-    """By how much weighting makes noise grow: w_max over the mean weight, as far as that is public."""
+    """Say how much weighting makes noise grow: w_max over the mean weight, as far as that is public."""
     weight = specification.schema.weight
     if weight is None or not any(s.weighted_by for s in specification.statistics):
         return []

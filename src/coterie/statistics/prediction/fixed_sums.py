@@ -23,7 +23,7 @@ CellClasses = NDArray[np.int64]
 
 
 def connected(count: int, pairs: Iterable[tuple[int, int]] | NDArray[np.int64]) -> CellClasses:
-    """Of so many things the number of the part that each hangs together with, parts in the order of their first members."""
+    """Number the connected components of `count` nodes, in the order of their first members."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -135,7 +135,7 @@ def _shift(
     add: Callable[[Floats], Floats],
     spread: Callable[[Floats], Floats],
 ) -> Floats:
-    """Of each class the c with Σ clip(value − c, low, high) = its sum, by Newton's method between two ends.
+    """Find for each class the c with Σ clip(value − c, low, high) = its sum, by Newton's method between two ends.
 
     `add` takes cells to their classes, `spread` classes to their cells.
     """

@@ -47,7 +47,7 @@ class SharedMargin:
 
 
 def shared_margins(tables: Sequence[Cells]) -> tuple[SharedMargin, ...]:
-    """Of tables of the same kind, every margin that some of them share; those over fewer columns first."""
+    """Find every margin that some tables of one kind share; those over fewer columns first."""
     sets = [frozenset(axis.column for axis in table.axes) for table in tables]
     wanted = {a & b for a, b in itertools.combinations(sets, 2)}
     while True:
@@ -77,7 +77,7 @@ def margin_over(columns: frozenset[str], tables: Mapping[int, Cells]) -> SharedM
 
 
 def _classes(column: str, tables: Mapping[int, Cells]) -> list[CellClasses]:
-    """Of each table's cells the piece of a column, cut only where every table cuts it."""
+    """The piece of a column that each table's cells lie in, where it is cut only where every table cuts it."""
     axes = [cells.axes[cells.axis_of[column]] for cells in tables.values()]
     atom_of = [cells.places()[:, cells.axis_of[column]] for cells in tables.values()]
     present = [np.isin(np.arange(len(axis)), found) for axis, found in zip(axes, atom_of, strict=True)]
@@ -88,7 +88,7 @@ def _classes(column: str, tables: Mapping[int, Cells]) -> list[CellClasses]:
 def common_pieces(
     axes: Sequence[Axis | ListedAxis], present: Sequence[Flags] | None = None
 ) -> list[CellClasses]:
-    """Of each atom of a column that several tables cut, the piece that all cut alike; numbered as the first one has them.
+    """Map each atom of a column that several tables cut to the piece that all cut alike; numbered as in the first.
 
     `present`: of each axis the atoms in which there may be records.
     """

@@ -68,7 +68,7 @@ class SensitivityBound:
         return max(self.enter, self.swap)
 
     def for_unit(self, rows: int) -> SensitivityBound:
-        """Of a unit of so many records. The noise of c·Δ with ε is that of Δ with ε/c; with ρ, that of ρ/c²."""
+        """The bound for a unit of `rows` records. The noise of c·Δ with ε is that of Δ with ε/c; with ρ, that of ρ/c²."""
         if rows == 1:
             return self
         return SensitivityBound(
@@ -110,7 +110,7 @@ class Measurement:
 
     @property
     def candidates(self) -> Candidates:
-        """Of a quantile: what it may be."""
+        """The values that a quantile may have."""
         return Candidates(self.domains[0], self.cells)
 
     @property

@@ -80,7 +80,7 @@ class Metric:
 
     @cached_property
     def _laws(self) -> tuple[ScaleLaw | RankLaw, ...]:
-        """Of what is measured: all that comes from one measurement has the same."""
+        """The noise law of each measurement: all that comes from one measurement has the same."""
         of = {source: q.law for source, q in zip(self.source_of.tolist(), self.quantities, strict=True)}
         return tuple(of[source] for source in range(len(of)))
 
@@ -222,7 +222,7 @@ class Batch:
         return error, slope
 
     def _unit(self, members: NDArray[np.int64], exponent: int) -> list[Floats]:
-        """Of each input its noise of scale 1: one row for all members, or one each where a joint measurement mixes it."""
+        """Noise of scale 1 for each input: one row for all members, or one each where a joint measurement mixes it."""
         if not self.mixed:
             return list(unit_noise(tuple(family.smooth for family in self.families), exponent))
         if exponent not in self.drawn:

@@ -219,7 +219,7 @@ def _mixed(group: Group) -> bool:
 
 
 def _each_draw(found: Sequence[Floats], tables: Sequence[int]) -> list[list[Floats]]:
-    """Of tables that are fitted together, one draw after the other."""
+    """Split tables that are fitted together into one list per draw."""
     return [[found[table][[draw]] for table in tables] for draw in range(len(found[tables[0]]))]
 
 
@@ -290,7 +290,7 @@ class Reconstruction:
         return self.published(measured, self.tables(measured))
 
     def tables(self, measured: Floats) -> list[Floats]:
-        """Of each group draws × cells as they are published."""
+        """The cells of each group as they are published (draws × cells)."""
         found = self._linear(measured)
         shared = self._records(measured)
         linked = {place for links in self.links if links.linked for place in links.tables}
@@ -340,7 +340,7 @@ class Reconstruction:
         return found
 
     def _linear(self, measured: Floats) -> list[Floats]:
-        """Of each group draws × cells, without a bias."""
+        """The cells of each group without a bias (draws × cells)."""
         found = [fit.linear(measured[:, at]) for fit, at in zip(self.fits, self.places, strict=True)]
         for links in self.links:
             if links.linked or not self.groups[links.tables[0]].counts:

@@ -53,7 +53,7 @@ class Quantity:
 
     @property
     def mixed(self) -> Floats:
-        """Of a joint measurement: the weight of each row's noise in this quantity's."""
+        """The weight of the noise of each row of a joint measurement in this quantity's noise."""
         assert self.joint is not None
         return np.asarray(self.joint.mix[self.row])
 

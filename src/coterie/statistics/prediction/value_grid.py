@@ -72,7 +72,7 @@ class ValueGrid:
 
     @property
     def middle(self) -> float:
-        """On the grid, or half a step beside it: sums count in half steps."""
+        """The middle, which lies on the grid or half a step beside it: sums count in half steps."""
         return float((self.low + self.high) * self.step / 2)
 
     def half_steps(self, value: float) -> int:
@@ -148,7 +148,7 @@ class Candidates:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Of point, gap, point, …, those that are candidates."""
+        """Which of point, gap, point, … are candidates."""
         mask = np.ones(2 * len(self.points) - 1, dtype=np.bool_)
         mask[1::2] = self.gaps
         return mask

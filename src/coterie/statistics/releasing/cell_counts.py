@@ -32,7 +32,7 @@ def count_cells(table: LargeTable, people: People, chosen: Flags, schema: Schema
 
 
 def _places(column: Typed, axis: ListedAxis, schema: Schema) -> Whole:
-    """Of each record the place of its value on the axis; -1 if it has another one, or none."""
+    """The place of each record's value on the axis; -1 if it has another value, or none."""
     meant = [resolved(condition, schema[axis.column], schema) for condition in axis.conditions]
     if isinstance(column, LabelCodes):
         codes, labels = label_points(column)

@@ -137,7 +137,7 @@ class Replay:
         return found
 
     def _alone(self, quantity: int, centre: float, cut: Range, level: float) -> list[float]:
-        """Of one number as it was measured."""
+        """The interval of a quantity whose target is one measured number."""
         measured = self.design.metric.quantities[quantity]
         paid = float(self.budgets[self.design.metric.source_of[quantity]])
         if isinstance(measured.law, RankLaw):

@@ -108,7 +108,7 @@ def released_tables(
 
 
 def _distinct(margins: Sequence[FixedMargin]) -> list[FixedMargin]:
-    """Without those that follow from another."""
+    """Leave out the margins that follow from another."""
     kept: list[FixedMargin] = []
     for margin in sorted(margins, key=lambda one: (-len(one.classes), -one.sums.size)):
         if not any(other.tells(margin) for other in kept):

@@ -226,7 +226,7 @@ def _published(made: Kept, outputs: Outputs, request: ReleaseRequest, again: boo
 
 
 def _at(outputs: Outputs, request: ReleaseRequest, again: bool) -> Published:
-    """As it lies on disk now."""
+    """The release as it lies on disk now."""
     there = on_disk(outputs.figures, request.digest, request.specification)
     assert there is not None
     return replace(there, again=again, raw_path=outputs.raw, request=request)

@@ -125,7 +125,7 @@ def open_records(data: Any, table: str | None = None) -> RecordSource:
 
 
 def _digest(path: Path) -> str:
-    """Of what is in the file: compressed and as it is, one table is the same data."""
+    """Digest what is in the file: compressed or not, one table is the same data."""
     if path.suffix.lower() == ".gz":
         try:
             with gzip.open(path) as stream:

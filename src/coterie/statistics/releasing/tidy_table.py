@@ -198,7 +198,7 @@ def condition_text(condition: Condition) -> str:
 
 
 def ends_of(condition: Condition) -> tuple[float | None, float | None]:
-    """From and to of a range. The last bin of a histogram holds its end, and is written with it."""
+    """The two ends of a range. The last bin of a histogram holds its end, and is written with it."""
     if not isinstance(condition, Between):
         return None, None
     start, end = (end if math.isfinite(end) else None for end in (condition.start, condition.below))

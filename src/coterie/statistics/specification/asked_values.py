@@ -60,7 +60,7 @@ def only_labels(attribute: Attribute, schema: Schema) -> frozenset[str] | None:
 
 
 def only_values(attribute: Attribute, schema: Schema) -> frozenset[str] | tuple[float, float, bool] | None:
-    """Of which every record has one: labels, or numbers between two ends (and whether they are whole)."""
+    """The values of which every record has one: labels, or numbers between two ends (and whether they are whole)."""
     labels, domain = only_labels(attribute, schema), attribute.domain
     if labels is not None or domain is None or attribute.gaps or not attribute.is_protected:
         return labels

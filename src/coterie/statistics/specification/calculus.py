@@ -238,7 +238,7 @@ class Linear:
         return Linear(self.constant + factor * other.constant, sums, {**self.limits, **other.limits})
 
     def clamped(self, lower: float, upper: float) -> Linear | None:
-        """Around one name, or around c·name + d, which moves the limits."""
+        """Put a clamp around one name, or around c·name + d, which moves the limits."""
         if len(self.coefficients) != 1 or self.limits:
             return None
         ((name, factor),) = self.coefficients.items()

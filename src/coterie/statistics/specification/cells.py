@@ -41,7 +41,7 @@ class Points:
         return found
 
     def accepted(self, condition: Condition) -> Flags:
-        """Which of them satisfy the condition."""
+        """Which points satisfy the condition."""
         if isinstance(condition, Between):
             return np.asarray((condition.start <= self.numbers) & (self.numbers < condition.below))
         found = np.zeros(len(self), dtype=np.bool_)
@@ -50,7 +50,7 @@ class Points:
         return found
 
     def patterns(self, conditions: Sequence[Condition]) -> list[tuple[bool, ...]]:
-        """Of each point, which conditions it satisfies."""
+        """Which conditions each point satisfies."""
         rows = np.array([self.accepted(c) for c in conditions], dtype=np.bool_).reshape(-1, len(self))
         return list(map(tuple, rows.T.tolist()))
 

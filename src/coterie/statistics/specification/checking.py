@@ -86,7 +86,7 @@ def check(specification: Specification) -> None:
 
 
 def _check_delta(specification: Specification) -> None:
-    """With δ = 1/n, publishing a record drawn at random would keep the promise."""
+    """Refuse δ ≥ 1/n: publishing a record drawn at random would keep the promise."""
     delta, records = specification.budget.delta, specification.records
     if delta is None:
         return

@@ -80,7 +80,7 @@ def with_weight(statistic: Statistic, entry: StatisticEntry, *, default: bool) -
 
 
 def mean_weight(content: object, schema: Schema, records: int | None) -> float | None:
-    """As declared, or as public totals say; never the true one."""
+    """The mean weight as declared, or as public totals say; never the true one."""
     stated = positive_of(content, "`mean_weight`")
     weight = schema.weight
     if stated is None:

@@ -90,7 +90,7 @@ class Expectations:
         return condition.start <= domain.lower and condition.below > domain.upper
 
     def _public_share(self, column: str, condition: Condition) -> float:
-        """Of all records, as far as the schema tells: every label equally frequent, numbers spread over their domain."""
+        """The share of all records as the schema tells it: labels equally frequent, numbers spread over their domain."""
         attribute = self.specification.schema[column]
         if isinstance(condition, OneOf):
             labels = attribute.categories.labels if attribute.categories else None

@@ -43,7 +43,7 @@ def _quoted_if(text: str, special: frozenset[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As JSON writes it; halves of a surrogate pair are escaped too, so that every name can be written."""
+    """Quote a text as JSON does. Halves of a surrogate pair are escaped too, so that every name can be written."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
 
 
@@ -141,7 +141,7 @@ def read_value(value: object, where: str) -> Value:
 
 
 def _exact(value: float, where: str) -> float:
-    """As a double; a whole number that no double equals would stand for its neighbour."""
+    """Require a number that a double equals: another whole number would stand for its neighbour."""
     if isinstance(value, int) and int(float(value)) != value:
         raise ParameterError(
             f"{where}: the number {value} is too long to be compared exactly.",

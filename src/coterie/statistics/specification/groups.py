@@ -190,7 +190,7 @@ def _edges(edges: object, where: str) -> list[float]:
 
 
 def kept_in_totals(entry: StatisticEntry, axes: Sequence[list[GroupValue]]) -> list[frozenset[str]] | None:
-    """Of each total that is asked for the columns that are kept; None: every total there is, also of concepts."""
+    """The columns that each wanted total keeps; None: every total there is, also of concepts."""
     asked, where = entry.get("totals"), entry.where
     if asked is False or asked is None:
         return []

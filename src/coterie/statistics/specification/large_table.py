@@ -35,7 +35,7 @@ _COUNTED = (StatisticKind.COUNT, StatisticKind.HISTOGRAM)
 
 
 def places_among(conditions: Sequence[Condition], points: Points) -> Whole:
-    """Of each point the one of these values, or of bins that follow each other, that it has; -1: none."""
+    """The place of each point among these values, or among bins that follow each other; -1: none."""
     first, last = conditions[0], conditions[-1]
     if isinstance(first, Between) and isinstance(last, Between):
         bounds = np.array([*(c.start for c in conditions if isinstance(c, Between)), last.below])
@@ -103,7 +103,7 @@ class LargeTable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """With the places that are not published."""
+        """The number of places on each axis, with those that are not published."""
         return tuple(map(len, self.axes))
 
     @property
@@ -133,7 +133,7 @@ class LargeTable:
 
     @cached_property
     def places(self) -> tuple[NDArray[np.intp], ...]:
-        """Of each figure that is published its place along each axis: the cells first, then the totals."""
+        """The place of each published figure along each axis: the cells first, then the totals."""
         sides = [np.arange(len(axis.along)) for axis in self.axes]
         fine = [side < len(axis.values) for side, axis in zip(sides, self.axes, strict=True)]
         cell = _product(fine)

@@ -59,7 +59,7 @@ class ValueShape:
         return self if shift == 0 else replace(self, x=tuple(value + shift for value in self.x))
 
     def within(self, domain: Range) -> ValueShape:
-        """As the release sees it: clipped to the bounds, on the lattice if there is one."""
+        """The shape as the release sees it: clipped to the bounds, on the lattice if there is one."""
         p, x = np.array(self.p), np.array(self.x)
         for bound in (domain.lower, domain.upper):
             place = int(np.searchsorted(x, bound))

@@ -235,7 +235,7 @@ class Equation:
 
 
 class _Plain(yaml.SafeDumper):
-    """Without marks for what is said twice."""
+    """Writes in full what occurs twice, without anchors and aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -61,7 +61,7 @@ class Aggregates:
     note: Callable[[str], None]
 
     def bare(self, node: Node) -> Node:
-        """Without what changes nothing here: brackets, casts, rounding, protection from NULL and division by zero."""
+        """Strip what changes nothing here: brackets, casts, rounding, protection from NULL and division by zero."""
         while node.key in ("paren", "cast", "trycast", "round", "coalesce", "nullif"):
             if node.key == "round":
                 self.note(
@@ -238,7 +238,7 @@ def _function(node: Node) -> str:
 
 
 def _arguments(node: Node) -> list[Any]:
-    """Of a function, in the order they are written, whatever its class calls them."""
+    """The arguments of a function as they are written, whatever its class calls them."""
     if isinstance(node, exp.Anonymous):
         return list(node.expressions)
     named = [node.args.get(key) for key in ("this", "expression", "quantile")]

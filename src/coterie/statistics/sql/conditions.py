@@ -240,7 +240,7 @@ def _number(node: Node) -> Any:
 
 
 def written(where: Where) -> dict[str, Any]:
-    """As a specification has it."""
+    """The filter as a specification has it."""
     return {column: _written(condition) for column, condition in where.items()}
 
 

@@ -141,7 +141,7 @@ def _text(queries: str | Path) -> str:
 
 
 def _plain(value: Number) -> Any:
-    """As YAML is written by hand: a number without quotes, where it says the same."""
+    """The value as people write YAML: a number without quotes, where it says the same."""
     text = str(value)
     for read in (int, float):
         try:

@@ -188,7 +188,7 @@ def _changes(project: Project, found: dict[str, Any], made: dict[str, Any]) -> l
 
 
 def _mark(finding: dict[str, Any]) -> Svg:
-    """On a scale from 0 to 1. An ε or a multiple has no place there."""
+    """Draw a finding on a scale from 0 to 1. An ε or a multiple has no place there."""
     value, low, high, baseline = finding["bar"]
     shown = finding["drawn"] and value is not None
     return compared_mark(value, low, high, baseline, LOOKS[finding["level"]]) if shown else Svg()

@@ -106,7 +106,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
 
 
 def _reasoned(schema: Schema, because: str) -> Schema:
-    """With what was said about where method, ε and k come from, if they came from a comparison."""
+    """Add why method, ε and k are public, if they came from a comparison."""
     if schema.parameters is None:
         return schema
     said = {"source": schema.parameters.source, "public_because": because or None}

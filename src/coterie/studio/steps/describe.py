@@ -99,7 +99,7 @@ def _columns(project: Project, jobs: Jobs) -> dict[str, dict[str, Any]]:
 
 
 def _suggestion(project: Project, row: AttributeForm, known: Columns) -> Suggestion | None:
-    """Of text, the few labels that occur say how the usual answers are spelled."""
+    """Suggest a description. The few labels of a text column say how the usual answers are spelled."""
     few = row.open == "labels" and known.get(row.name, {}).get("distinct", 99) <= _FEW
     return suggested(
         row, [str(text) for text in project.table()[row.name].unique().to_pylist()] if few else ()

@@ -39,7 +39,7 @@ def dossier(
 
 @router.post("/p/{project}/release/{number}/dossier/{version}.{kind}")
 def dossier_of_a_table(project: Opened, number: int, version: str, kind: str, form: Form) -> Response:
-    """Of a table behind a password, whose address is kept nowhere; or of a release that needs a reason to go on."""
+    """Write the dossier of a table behind a password, whose address is not kept; or of a release that needs a reason."""
     if form.text("reason") and not (entry := numbered(project.state.released, number)).despite:
         released = list(project.state.released)
         released[number - 1] = entry.model_copy(update={"despite": str(SignedReason.sent(form))})

@@ -93,7 +93,7 @@ def _open_path(request: Request, home: StudioHome, jobs: Jobs, path: str) -> Res
 
 @router.post("/new")
 def new(request: Request, home: AtHome, jobs: Running, form: Form) -> Response:
-    """From a path on this machine, from a database, or with the demo's invented people."""
+    """Make a project from a path on this machine, from a database, or with the demo's invented people."""
     kind = form.text("kind")
     if kind == "path":
         return _open_path(request, home, jobs, form.text("path"))

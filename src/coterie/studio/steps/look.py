@@ -81,7 +81,7 @@ def _table(project: Project, found: dict[str, Any], form: Sent) -> dict[str, Any
 
 @router.post("/p/{project}/look")
 def look_again(project: Opened, jobs: Running, form: Form) -> Response:
-    """On another sample, or on invented rows."""
+    """Look again, on another sample or on invented rows."""
     choice = project.state.choice
     if choice is None or project.state.loaded is None:
         return step_page(project, "look")
@@ -263,7 +263,7 @@ def _defaults(project: Project) -> dict[str, Any]:
 
 
 def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
-    """With what each would promise for the whole table."""
+    """The best choices, with what each would promise for the whole table."""
     schema, records = project.schema(), project.records
     return [
         {

@@ -173,7 +173,7 @@ def import_text(project: Opened, jobs: Running, form: Form) -> Response:
 
 @router.get("/p/{project}/statistics/statistics.yaml")
 def export_text(project: Opened) -> Response:
-    """With the schema inside, so that the file stands on its own."""
+    """Send the specification with the schema inside, so that the file stands on its own."""
     desk = Desk(project)
     whole = {**desk.document, "schema": yaml.safe_load(project.schema_path.read_text(encoding="utf-8"))}
     text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=100)

@@ -329,7 +329,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _name(kind: pa.DataType) -> str:
-    """Without what it holds: the fields of a struct may be names from a cell."""
+    """The type's name without what it holds: the fields of a struct may be names from a cell."""
     return re.split(r"[<(\[]", str(kind))[0]
 
 

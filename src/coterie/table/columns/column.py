@@ -42,7 +42,7 @@ class NumericColumn:
 
     @property
     def position(self) -> Floats:
-        """By what individual ranking sorts the records; missing ones stand at the lower bound."""
+        """The numbers by which individual ranking sorts records; missing ones stand at the lower bound."""
         return self.complete(self.domain.lower)
 
     @cached_property
@@ -183,7 +183,7 @@ _ROUNDING = 1e-12  # share of a value by which the mean of many such values may 
 
 
 def present(values: Floats) -> Floats:
-    """Without what is missing."""
+    """The values that are not missing."""
     absent = np.isnan(values)
     return values[~absent] if absent.any() else values
 

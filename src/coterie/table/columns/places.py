@@ -27,7 +27,7 @@ def rows_like(columns: Mapping[str, Column], values: Mapping[str, NDArray[Any]])
 
 
 def labels_of(column: Column) -> tuple[str, ...]:
-    """Without the one for missing. Ordered labels count by their places in the schema's list."""
+    """The labels without the one for missing. Ordered labels count by their places in the schema's list."""
     if isinstance(column, CategoryColumn):
         return tuple(label for label in column.taxonomy.categories if label != MISSING_LABEL)
     declared = column.attribute.categories
