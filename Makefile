@@ -74,6 +74,9 @@ docs: $(STAMP) ## build the documentation site into site/
 docs-tables: $(STAMP) ## write the generated tables into the documents
 	@$(BIN)/python tools/write_tables.py
 	@$(BIN)/python tools/write_reference.py
+	@$(BIN)/python tools/write_openapi.py
+	@$(BIN)/coterie certificate schema > docs/reference/certificate.schema.json.new
+	@mv docs/reference/certificate.schema.json.new docs/reference/certificate.schema.json
 
 install-size: $(STAMP) ## measure a fresh install of the core (at most 680 MB)
 	@$(BIN)/python tools/measure_install.py
